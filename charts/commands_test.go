@@ -70,7 +70,7 @@ func TestDocumentedCommandsAreValid(t *testing.T) {
 func TestInvalidCommandsAreDetected(t *testing.T) {
 	for line, want := range map[string]string{
 		"make frobnicate":                                        "there is no target frobnicate",
-		"make images REGISTERY=a":                                "the Makefile knows no REGISTERY",
+		"make images REGISTERY=a":                                "the Makefile has no variable REGISTERY",
 		"helm install a charts/rescheduler --wiat":               "unknown flag: --wiat",
 		"helm install a":                                         "not a name and a chart",
 		"helm install a charts/rescheduler":                      "set global.imageRegistry",
@@ -110,7 +110,7 @@ func checkMake(t *testing.T, words []string) error {
 	for _, word := range chained(words) {
 		if name, _, variable := strings.Cut(word, "="); variable {
 			if !strings.Contains(makefile, "$("+name+")") {
-				return fmt.Errorf("the Makefile knows no %s", name)
+				return fmt.Errorf("the Makefile has no variable %s", name)
 			}
 		} else if !strings.Contains(makefile, "\n"+word+":") {
 			return fmt.Errorf("there is no target %s", word)

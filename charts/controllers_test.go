@@ -19,7 +19,7 @@ import (
 func controllersIn(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	constants, fields, named := map[string]string{}, map[string][]string{}, []ast.Expr{}
-	var packages []string // of named
+	var packages []string // packages of the expressions in named
 	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -65,7 +65,7 @@ func controllersIn(t *testing.T, folder string) (names []string) {
 			name, literal = constants[packages[i]+"."+constant.Name], true
 		}
 		if !literal || name == "" {
-			t.Fatalf("%s: the name of a controller is neither a text, nor a constant or a field of its package", packages[i])
+			t.Fatalf("%s: the name of a controller is neither a literal nor a constant or a field of its package", packages[i])
 		}
 		names = append(names, name)
 	}

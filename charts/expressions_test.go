@@ -103,7 +103,7 @@ func strangers(expr parser.Expr, known map[string][]string) []string {
 		}
 		labels, there := known[selector.Name]
 		if !there {
-			found = append(found, selector.Name+" is served by nobody")
+			found = append(found, selector.Name+" is not served by any program")
 		}
 		for _, matcher := range selector.LabelMatchers {
 			if labels != nil && matcher.Name != "__name__" && !slices.Contains(labels, matcher.Name) {
@@ -117,8 +117,8 @@ func strangers(expr parser.Expr, known map[string][]string) []string {
 
 func TestUnknownMetricsAreDetected(t *testing.T) {
 	for text, want := range map[string]string{
-		`sum(rate(holdfast_restart_total[5m]))`:                 "holdfast_restart_total is served by nobody",
-		`holdfast_restart_duration_seconds`:                     "holdfast_restart_duration_seconds is served by nobody",
+		`sum(rate(holdfast_restart_total[5m]))`:                 "holdfast_restart_total is not served by any program",
+		`holdfast_restart_duration_seconds`:                     "holdfast_restart_duration_seconds is not served by any program",
 		`rate(holdfast_restarts_total{knd="in-place"}[5m]) > 0`: "holdfast_restarts_total has no label knd",
 		rejections + `{webhook="a"}`:                            rejections + " has no label webhook",
 	} {

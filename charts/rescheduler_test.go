@@ -170,7 +170,7 @@ func TestSchedulerRequiresKubernetesVersion(t *testing.T) {
 			capabilities := plain.Capabilities()
 			capabilities.KubeVersion = common.KubeVersion{Version: c.version}
 			_, err := renderFor(t, capabilities, reschedulerChart, c.values)
-			if refused := err != nil && strings.Contains(err.Error(), "scheduler.enabled: the scheduler is of Kubernetes 1.36"); refused != c.refused || err != nil && !refused {
+			if refused := err != nil && strings.Contains(err.Error(), "scheduler.enabled: the scheduler is built from Kubernetes 1.36"); refused != c.refused || err != nil && !refused {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -62,7 +62,7 @@ func TestContainersAreHardened(t *testing.T) {
 	})
 }
 
-// knowsItsMemory reports whether the Go runtime knows the container's memory limit. Without it the heap may grow to twice the limit.
+// knowsItsMemory reports whether GOMEMLIMIT is set to the container's memory limit. Otherwise, the heap may grow to twice the limit.
 func knowsItsMemory(c corev1.Container) bool {
 	return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
 		return e.Name == "GOMEMLIMIT" && e.ValueFrom != nil && e.ValueFrom.ResourceFieldRef != nil && e.ValueFrom.ResourceFieldRef.Resource == "limits.memory"
@@ -72,13 +72,13 @@ func knowsItsMemory(c corev1.Container) bool {
 func loose(c corev1.Container) []string {
 	var found []string
 	if s := c.SecurityContext; s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
-		found = append(found, "its root file system can be written")
+		found = append(found, "its root file system is writable")
 	}
 	if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
-		found = append(found, fmt.Sprintf("its resources are not bounded: %+v", c.Resources))
+		found = append(found, fmt.Sprintf("its resources are not limited: %+v", c.Resources))
 	}
 	if isGo := c.Name != "valkey"; isGo && !knowsItsMemory(c) {
-		found = append(found, "GOMEMLIMIT is not that of its memory limit")
+		found = append(found, "GOMEMLIMIT is not its memory limit")
 	}
 	if mayChange(c.Image) {
 		found = append(found, "image "+c.Image+" may change")

@@ -40,8 +40,8 @@ var installed = map[string]entry{
 	inPlaceChart: {
 		webhooks: []string{mutating}, own: []string{"timeoutSeconds", "namespaceSelector"},
 		refused: map[string]string{
-			`webhook: {enabled: false}`:                "webhook.enabled: false is not possible",
-			`leaderElection: {enabled: false}`:         "leaderElection.enabled: false is not possible",
+			`webhook: {enabled: false}`:                "webhook.enabled: false is not supported",
+			`leaderElection: {enabled: false}`:         "leaderElection.enabled: false is not supported",
 			`valkey: {enabled: false}`:                 "valkey.enabled: set it, or set valkey.address",
 			`valkey: {address: "a:1"}`:                 "valkey.address: leave it empty",
 			`injection: {exitWithoutStoreAfter: soon}`: "/injection/exitWithoutStoreAfter",

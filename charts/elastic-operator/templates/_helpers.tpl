@@ -19,7 +19,7 @@ app.kubernetes.io/component: kueue
 {{- $v := .Values }}
 {{- include "holdfast.validate" . }}
 {{- if and $v.inPlace.enabled (not $v.inPlace.storeAddress) }}
-{{- fail "inPlace.storeAddress: set it to the store of the orchestrator, as pods reach it" }}
+{{- fail "inPlace.storeAddress: set it to the address at which pods reach the store of the orchestrator" }}
 {{- end }}
 {{- if and $v.inPlace.enabled $v.inPlace.storeAuth (or $v.inPlace.storeUsername $v.inPlace.existingSecret) }}
 {{- fail "inPlace.storeUsername, inPlace.existingSecret: with inPlace.storeAuth each ElasticJob has a user and a Secret of its own; leave them empty" }}

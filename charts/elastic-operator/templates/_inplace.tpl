@@ -11,7 +11,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Arguments about what the operator adds to the workers of ElasticJobs with in-place restarts. */}}
+{{- /* Arguments that configure what the operator adds to the workers of ElasticJobs with in-place restarts. */}}
 {{- define "elastic-operator.inPlaceArgs" -}}
 {{- $i := .Values.inPlace -}}
 - --inplace-store-address={{ $i.storeAddress }}

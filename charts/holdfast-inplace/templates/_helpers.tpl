@@ -8,10 +8,10 @@ holdfast-inplace
 {{- $v := .Values }}
 {{- include "holdfast.validate" . }}
 {{- if not $v.webhook.enabled }}
-{{- fail "webhook.enabled: false is not possible, the webhook adds the agents" }}
+{{- fail "webhook.enabled: false is not supported, because the webhook adds the agents" }}
 {{- end }}
 {{- if not $v.leaderElection.enabled }}
-{{- fail "leaderElection.enabled: false is not possible, the store knows the leader by its Lease" }}
+{{- fail "leaderElection.enabled: false is not supported, because the store identifies the leader by its Lease" }}
 {{- end }}
 {{- if and (not $v.valkey.enabled) (not $v.valkey.address) }}
 {{- fail "valkey.enabled: set it, or set valkey.address to an existing store" }}

@@ -10,7 +10,7 @@
 {{- fail "valkey.enabled: the orchestrator creates the store's password and certificate; set orchestrator.enabled, or valkey.existingSecret and valkey.tls.existingSecret" }}
 {{- end }}
 {{- if and $v.criPolicy.namespaces (not $v.criPolicy.enabled) }}
-{{- fail "criPolicy.namespaces: they are for criPolicy.enabled" }}
+{{- fail "criPolicy.namespaces: they have an effect only with criPolicy.enabled" }}
 {{- end }}
 {{- include "holdfast.validateWebhook" . }}
 {{- end }}

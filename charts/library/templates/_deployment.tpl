@@ -1,5 +1,5 @@
 {{- /* The Deployment of a manager. Argument: {"context": ., "args": additional arguments, "containers", "volumes": additional ones of the pod,
-"mounts": additional ones of the manager}. All but the context are YAML. */}}
+"mounts": additional ones of the manager}. All except the context are YAML. */}}
 {{- define "holdfast.deployment" -}}
 {{- $more := . }}
 {{- with .context }}
@@ -29,7 +29,7 @@ spec:
       annotations:
         kubectl.kubernetes.io/default-container: manager
         {{- with .Values.config }}
-        checksum/config: {{ toYaml . | sha256sum }} # it is read at the start only
+        checksum/config: {{ toYaml . | sha256sum }} # read only at startup
         {{- end }}
         {{- with .Values.podAnnotations }}
         {{- toYaml . | nindent 8 }}

@@ -3,7 +3,7 @@
 {{- if and .Values.injection.enabled (or (not .Values.orchestrator) (default dict .Values.orchestrator).enabled) }}true{{ end }}
 {{- end }}
 
-{{- /* Arguments about what is added to the pods of JobSets with in-place restarts and without an agent. */}}
+{{- /* Arguments that configure what is added to the pods of JobSets with in-place restarts and without an agent. */}}
 {{- define "holdfast.injectionArgs" -}}
 {{- $i := .Values.injection -}}
 - --inplace-store-address={{ default (include "holdfast.valkeyAddress" .) $i.storeAddress }}

@@ -46,7 +46,7 @@ spec:
       scheme: https
       bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
       tlsConfig:
-        insecureSkipVerify: true # the manager signs its certificate itself
+        insecureSkipVerify: true # the certificate of the manager is self-signed
       {{- end }}
     {{- end }}
 {{- end }}

@@ -20,7 +20,7 @@ spec:
   ingress:
     {{- with .Values.webhook }}
     {{- if .enabled }}
-    - ports: # the API server, which often is no pod
+    - ports: # the API server, which often does not run in a pod
         - port: {{ int .port }}
     {{- end }}
     {{- end }}

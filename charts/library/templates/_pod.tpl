@@ -68,14 +68,14 @@ affinity:
 {{- end }}
 
 {{- define "holdfast.memoryLimit" -}}
-- name: GOMEMLIMIT # collect garbage before the kernel ends the program
+- name: GOMEMLIMIT # collect garbage before the kernel kills the process
   valueFrom:
     resourceFieldRef:
       resource: limits.memory
 {{- end }}
 
 {{- define "holdfast.env" -}}
-- name: POD_NAMESPACE # of the Lease
+- name: POD_NAMESPACE # namespace of the Lease
   valueFrom:
     fieldRef:
       fieldPath: metadata.namespace

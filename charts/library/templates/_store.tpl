@@ -9,7 +9,7 @@ app.kubernetes.io/component: valkey
 {{ include "holdfast.releaseLabels" . }}
 {{- end }}
 
-{{- /* The address of the store, as pods reach it. */}}
+{{- /* The address at which pods reach the store. */}}
 {{- define "holdfast.valkeyAddress" -}}
 {{- if .Values.valkey.enabled -}}
 {{ .Values.valkey.serviceName }}.{{ .Release.Namespace }}.svc:{{ .Values.valkey.port }}
@@ -85,7 +85,7 @@ holdfast-orchestrator
 {{- fail "valkey.address: leave it empty with valkey.enabled, or the chart's own store would have no user" }}
 {{- end }}
 {{- if and $v.valkey.enabled $v.valkey.username }}
-{{- fail "valkey.username: the chart's own store has the default user only" }}
+{{- fail "valkey.username: the chart's own store has only the default user" }}
 {{- end }}
 {{- if and $v.hostNetwork $v.networkPolicy.enabled $v.valkey.enabled (not $v.networkPolicy.storeFrom) }}
 {{- fail "networkPolicy.storeFrom: with hostNetwork, add an ipBlock with the addresses of the nodes, or the orchestrator cannot reach the store" }}
@@ -102,12 +102,12 @@ holdfast-orchestrator
 {{- end }}
 {{- $tls := include "holdfast.storeTLS" . }}
 {{- if and $tls $v.valkey.address (not $v.valkey.tls.existingSecret) }}
-{{- fail "valkey.tls.existingSecret: set it to a Secret with ca.crt, which the certificate of valkey.address is checked against" }}
+{{- fail "valkey.tls.existingSecret: set it to a Secret with ca.crt, against which the certificate of valkey.address is checked" }}
 {{- end }}
 {{- if and $tls (not $auth) (include "holdfast.injects" .) (not (default $v.valkey.existingSecret $v.injection.existingSecret)) }}
 {{- fail "valkey.tls.enabled: without valkey.auth agents find ca.crt in injection.existingSecret, which is empty" }}
 {{- end }}
 {{- if and (not $tls) (or $v.valkey.tls.existingSecret $v.valkey.tls.serverName) }}
-{{- fail "valkey.tls: existingSecret and serverName are for valkey.tls.enabled" }}
+{{- fail "valkey.tls: existingSecret and serverName have an effect only with valkey.tls.enabled" }}
 {{- end }}
 {{- end }}

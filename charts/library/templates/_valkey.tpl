@@ -5,7 +5,7 @@
 {{- $auth := include "holdfast.storeAuth" . }}
 {{- $tls := include "holdfast.storeTLS" . }}
 {{- $password := include "holdfast.valkeyPasswordSecret" . }}
-# Headless: there is one pod, and clients resolve its new address after it was replaced.
+# Headless: there is one pod, and clients resolve its new address after it has been replaced.
 apiVersion: v1
 kind: Service
 metadata:
@@ -80,7 +80,7 @@ spec:
             - /etc/valkey-tls/tls.key
             - --tls-ca-cert-file
             - /etc/valkey-tls/ca.crt
-            - --tls-auth-clients # they show a password
+            - --tls-auth-clients # clients authenticate with a password
             - "no"
             {{- else }}
             - --port
@@ -88,18 +88,18 @@ spec:
             {{- end }}
             - --bind
             - "*"
-            - "-::*" # and IPv6, where there is any
+            - "-::*" # also IPv6, if available
             - --protected-mode
             - "no"
             - --dir
             - /data
             - --maxclients # two connections of each agent, and the orchestrators'
             - {{ add (mul (int $v.agents) 2) 100 | quote }}
-            - --maxmemory-policy # what is here belongs to jobs that run
+            - --maxmemory-policy # the data belongs to running jobs
             - noeviction
             - --maxmemory
             - {{ $v.maxMemory | quote }}
-            - --proto-max-bulk-len # no call of ours has a longer argument
+            - --proto-max-bulk-len # no call has a longer argument
             - 1mb
             - --appendonly
             - "yes"
@@ -117,7 +117,7 @@ spec:
             - {{ . | quote }}
             {{- end }}
             {{- else }}
-            - "off" # nobody can log in; the server replays transactions of its append-only file with these rights
+            - "off" # rejects logins; the server replays transactions in its append-only file with these permissions
             - "~*"
             - "&*"
             - +@all
@@ -145,7 +145,7 @@ spec:
             - name: valkey
               containerPort: {{ $v.port }}
           {{- if $tls }}
-          startupProbe: # it is ready with it; a connection that is not TLS is a line in its log, so that the other probe is seldom
+          startupProbe: # also determines readiness; each connection without TLS adds a line to the log, so the liveness probe is infrequent
             tcpSocket:
               port: valkey
             periodSeconds: 1
@@ -189,7 +189,7 @@ spec:
         - name: tls
           secret:
             secretName: {{ include "holdfast.valkeyTLSSecret" . }}
-            items: # the pod waits until the Secret has them
+            items: # the pod does not start until the Secret has these keys
               - key: ca.crt
                 path: ca.crt
               - key: tls.crt

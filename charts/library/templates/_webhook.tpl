@@ -68,16 +68,16 @@ spec:
 {{- define "holdfast.validateWebhook" -}}
 {{- $v := .Values }}
 {{- if and $v.webhook.enabled $v.metrics.enabled (eq (int $v.webhook.port) (int $v.metrics.port)) }}
-{{- fail "webhook.port: it is that of metrics.port" }}
+{{- fail "webhook.port: it must differ from metrics.port" }}
 {{- end }}
 {{- $existing := eq $v.certificates.mode "existingSecret" }}
 {{- if and $existing (not (and $v.certificates.existingSecret $v.certificates.caBundle)) }}
-{{- fail "certificates: mode existingSecret needs existingSecret, with tls.crt and tls.key, and caBundle, which the API server is to trust" }}
+{{- fail "certificates: mode existingSecret needs existingSecret, with tls.crt and tls.key, and caBundle, the CA bundle that the API server trusts" }}
 {{- end }}
 {{- if and (not $existing) (or $v.certificates.existingSecret $v.certificates.caBundle) }}
-{{- fail "certificates: existingSecret and caBundle are for mode existingSecret" }}
+{{- fail "certificates: existingSecret and caBundle have an effect only with mode existingSecret" }}
 {{- end }}
 {{- if and $v.certManager.issuerRef.name (ne $v.certificates.mode "certManager") }}
-{{- fail "certManager.issuerRef: it is for certificates.mode certManager" }}
+{{- fail "certManager.issuerRef: it has an effect only with certificates.mode certManager" }}
 {{- end }}
 {{- end }}

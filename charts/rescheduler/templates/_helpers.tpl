@@ -4,11 +4,11 @@
 {{- include "holdfast.validate" . }}
 {{- include "holdfast.validateWebhook" . }}
 {{- if and $v.scheduler.enabled (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version) }}
-{{- fail (printf "scheduler.enabled: the scheduler is of Kubernetes 1.36 and the API server is %s: a scheduler must not be newer. The rescheduler works without it" .Capabilities.KubeVersion.Version) }}
+{{- fail (printf "scheduler.enabled: the scheduler is built from Kubernetes 1.36, and the API server is %s: a scheduler must not be newer than the API server. The rescheduler works without the scheduler" .Capabilities.KubeVersion.Version) }}
 {{- end }}
 {{- end }}
 
-{{- /* A rule of the manager's generated role, without the permissions that only disabled features need. Empty if nothing is left.
+{{- /* A rule of the manager's generated role, without the permissions that only disabled features need. Empty if no permissions remain.
        Argument: {"rule": ..., "context": .}. */}}
 {{- define "rescheduler.granted" -}}
 {{- $v := .context.Values }}

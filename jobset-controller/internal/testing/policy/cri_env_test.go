@@ -157,9 +157,9 @@ func mounts(paths ...string) func(*v1alpha2.JobSet) {
 }
 
 const (
-	noPod      = "a volume of this pod reaches the node's container runtime"
-	noDriver   = "annotation holdfast.dev/inplace-driver: the driver cri is root on the node; namespace other"
-	noTemplate = "a volume of a template reaches the node's container runtime"
+	noPod      = "a volume of this pod gives access to the node's container runtime"
+	noDriver   = "annotation holdfast.dev/inplace-driver: the cri driver is equivalent to root on the node; namespace other"
+	noTemplate = "a volume of a template gives access to the node's container runtime"
 	socket     = "/run/containerd/containerd.sock"
 )
 
