@@ -14,7 +14,7 @@ import (
 
 const project = "github.com/holdfast-project/holdfast/"
 
-// rule forbids packages to depend on certain other packages, directly or indirectly.
+// rule forbids packages from depending on certain other packages, directly or indirectly.
 type rule struct {
 	packages []string // prefixes of import paths below the project
 	except   []string // prefixes of packages that are exempt from the rule
@@ -58,7 +58,7 @@ var rules = []rule{
 			"agent/internal/config", "agent/internal/store", "agent/internal/journal",
 		},
 		deps: []string{"google.golang.org/", "k8s.io/", "net/http$", "text/template$"},
-		why:  "the supervisor is in every worker's container: it is small and reaches no runtime",
+		why:  "the supervisor runs in every worker's container: it must be small and must not access a container runtime",
 	},
 	{
 		packages: []string{"rescheduler/"},
@@ -82,7 +82,7 @@ var rules = []rule{
 		deps: []string{
 			"sigs.k8s.io/controller-runtime", "k8s.io/client-go/", "github.com/redis/", "google.golang.org/grpc",
 		},
-		why: "a pure core does no I/O",
+		why: "these packages perform no I/O",
 	},
 	{
 		packages: []string{
@@ -90,12 +90,12 @@ var rules = []rule{
 			"elastic-operator/internal/rendezvous/state", "elastic-operator/internal/rendezvous/healing",
 		},
 		deps: []string{"k8s.io/", "sigs.k8s.io/", "net$", "net/http$"},
-		why:  "a pure core does no I/O",
+		why:  "these packages perform no I/O",
 	},
 	{
 		packages: []string{"elastic-operator/cmd/rendezvous", "elastic-operator/internal/rendezvous/"},
 		deps:     []string{"k8s.io/", "sigs.k8s.io/"},
-		why:      "the rendezvous server is small, and needs no cluster",
+		why:      "the rendezvous server must be small and must run without a cluster",
 	},
 }
 

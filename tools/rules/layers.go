@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// layered maps the packages whose files form layers to the number of layers: calls between their files only go down.
+// layered maps packages to the maximum number of layers that their files form. A file may call only files in lower
+// layers.
 var layered = map[string]int{
 	"jobset-controller/internal/orchestrator":             6,
 	"jobset-controller/internal/orchestrator/app":         6,

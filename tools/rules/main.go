@@ -1,5 +1,5 @@
-// Command rules checks what golangci-lint cannot check: indirect dependencies between packages, that calls between files go down,
-// that each metric is used, and the versions in go.mod files. It prints all violations and exits with 1 if there are any.
+// Command rules checks what golangci-lint cannot check: indirect dependencies between packages, the layers of files within
+// packages, unused metrics, and the versions in go.mod files. It prints all violations and exits with 1 if there are any.
 package main
 
 import (

@@ -35,7 +35,7 @@ func checkVersions(root string) ([]string, error) {
 			case !known:
 				seen[module] = first{version, name}
 			case f.version != version:
-				breaches = append(breaches, fmt.Sprintf("%s is %s in %s and %s in %s: run go work sync, and go mod tidy in each", module, f.version, f.file, version, name))
+				breaches = append(breaches, fmt.Sprintf("%s is %s in %s and %s in %s: run go work sync, and then go mod tidy in each module", module, f.version, f.file, version, name))
 			}
 		}
 	}

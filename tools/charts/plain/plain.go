@@ -144,7 +144,7 @@ func YAML(comment string, objects []*unstructured.Unstructured) ([]byte, error) 
 	return out.Bytes(), nil
 }
 
-const head = "Made of the chart by `make manifests`.\n"
+const head = "Generated from the chart by `make manifests`.\n"
 
 // Charts lists the charts for which a manifest is generated.
 var Charts = []string{"appwrapper-controller", "elastic-operator", "holdfast-inplace", "jobset-controller", "rescheduler"}
@@ -162,8 +162,8 @@ type manifest struct {
 var extras = []manifest{
 	{
 		file: "jobset-controller-in-place", chart: "jobset-controller",
-		comment: `The JobSet controller with restarts in place: the orchestrator alongside the manager, and a store. Its definition of JobSet is in
-jobset-controller.yaml: apply that first. The orchestrator fills the two empty Secrets, with the store's password and its certificate.`,
+		comment: `The JobSet controller with in-place restarts: the orchestrator alongside the manager, and a store. Apply jobset-controller.yaml first,
+which contains the CRD of JobSet. The orchestrator fills the two empty Secrets with the store's password and certificate.`,
 		values: map[string]any{
 			"orchestrator": map[string]any{"enabled": true},
 			"valkey":       map[string]any{"enabled": true},
@@ -172,8 +172,8 @@ jobset-controller.yaml: apply that first. The orchestrator fills the two empty S
 	},
 	{
 		file: "rescheduler-scheduler", chart: "rescheduler",
-		comment: `The scheduler with the plugin PodRescheduling, for pods with schedulerName: holdfast-scheduler. The rescheduler itself is in
-rescheduler.yaml. How to have the plugin in the cluster's own scheduler: docs/rescheduler-scheduler.md.`,
+		comment: `The scheduler with the PodRescheduling plugin, for pods with schedulerName: holdfast-scheduler. The rescheduler itself is in
+rescheduler.yaml. docs/rescheduler-scheduler.md describes how to run the plugin in the cluster's own scheduler.`,
 		values: map[string]any{"scheduler": map[string]any{"enabled": true}},
 		added:  true,
 	},

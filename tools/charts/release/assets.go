@@ -128,7 +128,7 @@ func signingKey(file string) (*ecdsa.PrivateKey, error) {
 	}
 	block, _ := pem.Decode(raw)
 	if block == nil {
-		return nil, fmt.Errorf("signing key %s is not in PEM", file)
+		return nil, fmt.Errorf("signing key %s is not in PEM format", file)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {

@@ -39,13 +39,13 @@ type release struct {
 func main() {
 	r := &release{}
 	flag.StringVar(&r.root, "root", ".", "folder of the repository")
-	flag.StringVar(&r.output, "output", "", "folder to write to; it must be empty or missing")
+	flag.StringVar(&r.output, "output", "", "folder to write to; it must be empty or must not exist")
 	flag.StringVar(&r.registry, "registry", "", "registry of the images, with a path if there is one")
 	flag.StringVar(&r.version, "version", "", "version, which is also the tag of the images, such as v0.1.0")
 	architectures := flag.String("architectures", "amd64,arm64", "architectures, separated by commas")
-	key := flag.String("key", "", "file of the ECDSA key that signs the checksums, in PKCS #8; without it a key is made and thrown away")
-	onlyImages := flag.Bool("only-images", false, "make only the images")
-	push := flag.Bool("push", false, "push images and charts to the registry, with the credentials of docker's configuration")
+	key := flag.String("key", "", "file with the ECDSA key for signing the checksums, in PKCS #8 format; if empty, a temporary key is generated")
+	onlyImages := flag.Bool("only-images", false, "build only the images")
+	push := flag.Bool("push", false, "push images and charts to the registry, with the credentials in Docker's configuration file")
 	flag.Parse()
 	r.architectures = strings.Split(*architectures, ",")
 	slog.SetLogLoggerLevel(slog.LevelWarn) // otherwise Helm reports each symbolic link

@@ -57,7 +57,7 @@ func TestRelease(t *testing.T) {
 	t.Run("manifests", func(t *testing.T) { checkManifests(t, r, host) })
 	t.Run("checksums", func(t *testing.T) { checkSums(t, r) })
 	t.Run("signature", func(t *testing.T) { checkSignature(t, r) })
-	t.Run("a second run makes the same", func(t *testing.T) {
+	t.Run("a second run creates the same files", func(t *testing.T) {
 		again := makeRelease(t, host, key, false)
 		if diff := cmp.Diff(read(t, r, checksums), read(t, again, checksums)); diff != "" {
 			t.Errorf("checksums (-first +second):\n%s", diff)
@@ -312,7 +312,7 @@ func checkReferences(t *testing.T, in, text, host string) {
 	t.Helper()
 	found := imageReference.FindAllStringSubmatch(text, -1)
 	if len(found) == 0 {
-		t.Errorf("%s names no image", in)
+		t.Errorf("%s does not name any image", in)
 	}
 	for _, match := range found {
 		released := slices.ContainsFunc(images, func(p program) bool { return match[1] == host+"/"+p.name+":"+version })
@@ -354,7 +354,7 @@ func checkPlugin(t *testing.T, r *release) {
 		}
 		file, ours := strings.CutPrefix(platform.URI, source+"/releases/download/"+version+"/")
 		if !ours {
-			t.Errorf("it downloads %s", platform.URI)
+			t.Errorf("the manifest has the URI %s", platform.URI)
 		}
 		archive := read(t, r, file)
 		if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(archive))); sum != platform.SHA256 {
