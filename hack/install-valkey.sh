@@ -1,11 +1,11 @@
 #!/bin/sh
-# Installs the valkey-server of Debian 13 alongside Debian 12: its programs and their
-# libraries are in a folder of their own, and /usr/local/bin has a link. It does
-# nothing, and that at once, when the version is there.
+# Installs valkey-server from Debian 13 on Debian 12: its programs and their libraries
+# are in a separate directory, and /usr/local/bin contains a link. It exits immediately
+# if this version is installed.
 set -eu
 
-# The versions the tests were run with. One that has left the mirror is replaced
-# by the release's current one, with a notice.
+# The versions that the tests ran with. A version that is no longer on the mirror is
+# replaced by the release's current one, with a notice.
 packages='
 valkey-server=8.1.1+dfsg1-3+deb13u3
 valkey-tools=8.1.1+dfsg1-3+deb13u3
@@ -29,16 +29,16 @@ if [ "$(cat "$root/stamp" 2>/dev/null)" = "$stamp" ] && [ -x "$link" ]; then
 	exit 0
 fi
 [ "$(id -u)" = 0 ] || { echo 'install-valkey.sh: installing valkey-server needs root' >&2; exit 1; }
-command -v patchelf >/dev/null || { echo 'install-valkey.sh: there is no patchelf: hack/install-debian.sh installs it' >&2; exit 1; }
+command -v patchelf >/dev/null || { echo 'install-valkey.sh: patchelf not found: hack/install-debian.sh installs it' >&2; exit 1; }
 
-# mirror prints where the host's apt has a suite of its release from.
+# mirror prints the URI from which the host's apt gets a suite of its release.
 mirror() {
 	# shellcheck disable=SC2016
 	apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' | awk -v suite="$1" '$2 == suite {print $1; exit}'
 }
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 main=$(mirror "$release") security=$(mirror "$release-security")
-[ -n "$main" ] || { echo 'install-valkey.sh: apt has no mirror of Debian' >&2; exit 1; }
+[ -n "$main" ] || { echo 'install-valkey.sh: no Debian mirror is configured in apt' >&2; exit 1; }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -62,7 +62,7 @@ Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 END
 fi
 
-# apt13 is apt for Debian 13. It shares nothing with the host's.
+# apt13 runs apt programs for Debian 13. It shares no state with the host's apt.
 apt13() {
 	program=$1
 	shift
@@ -74,27 +74,28 @@ apt13 apt-get update
 chosen=
 for package in $packages; do
 	if ! apt13 apt-cache madison "${package%%=*}" | awk -F ' *[|] *' '{print $2}' | grep -qxF "${package#*=}"; then
-		echo "notice: $package has left the mirror, taking the release's candidate" >&2
+		echo "notice: $package is no longer on the mirror, installing the release's current version" >&2
 		package=${package%%=*}
 	fi
 	chosen="$chosen $package"
 done
-echo "installing valkey-server of Debian 13 in $root"
+echo "installing valkey-server from Debian 13 in $root"
 # shellcheck disable=SC2086
 (cd "$work/archives" && apt13 apt-get download $chosen)
 for archive in "$work"/archives/*.deb; do
 	dpkg-deb -x "$archive" "$work/root"
 done
 
-# The programs find their own loader and libraries, not the host's. The server is
-# a link to another program, and processes are known by their file.
+# Make the programs use their own loader and libraries instead of the host's. In the
+# package, the server is a link to another program. It is replaced by a copy, because
+# processes are identified by their file.
 rm "$work/root/usr/bin/valkey-server"
 cp "$work/root/usr/bin/valkey-check-rdb" "$work/root/usr/bin/valkey-server"
 for program in valkey-server valkey-check-aof; do
 	patchelf --set-interpreter "$root/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" \
 		--force-rpath --set-rpath "$root/usr/lib/x86_64-linux-gnu" "$work/root/usr/bin/$program"
 done
-# The folder is complete before it takes its place.
+# The directory is complete before it replaces the old one.
 echo "$stamp" >"$work/root/stamp"
 rm -rf "$root"
 mkdir -p "$(dirname "$root")"
