@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs every Fuzz function of the given modules, one after the other, each for FUZZTIME: 1m, or 100000x for that many
-# inputs. It continues after a failure, and fails at the end. The failing input is in testdata/fuzz of its package. Fix
-# the bug and commit the input, so that `go test` runs it from then on.
+# Runs every Fuzz function of the given modules, one after the other, each for FUZZTIME, which is a duration such as 1m
+# or a number of inputs such as 100000x. It continues after a failure and exits with an error at the end. The failing
+# input is in testdata/fuzz of its package. Fix the bug and commit the input, so that `go test` runs it from then on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${FUZZTIME:=1m}"
@@ -20,8 +20,8 @@ targets() {
     $1 == "ok"         { for (i = 0; i < n; i++) print $2, names[i]; n = 0 }'
 }
 
-# fuzz runs one function. On a busy machine Go's fuzzer may report the end of its own time as a failure without an
-# input. Then the function runs once more.
+# fuzz runs one function. On a busy machine, Go's fuzzer may report its own timeout as a failure without an input. In
+# this case, the function is run once more.
 fuzz() {
   local log
   log=$(mktemp)
@@ -34,7 +34,7 @@ fuzz() {
       rm "$log"
       return 1
     fi
-    echo "== again: the time was over, and there is no input"
+    echo "== retrying: the fuzzer timed out without a failing input"
   done
 }
 
@@ -51,10 +51,10 @@ for module in "$@"; do
   done <<< "$found"
 done
 if [ "$ran" -eq 0 ]; then
-  echo "there is no Fuzz function" >&2
+  echo "no Fuzz functions found" >&2
   exit 1
 fi
-echo "$ran Fuzz functions, ${#failed[@]} found something"
+echo "$ran Fuzz functions, ${#failed[@]} failed"
 if [ "${#failed[@]}" -gt 0 ]; then
   printf '  %s\n' "${failed[@]}" >&2
   exit 1

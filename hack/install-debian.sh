@@ -31,7 +31,7 @@ services='etcd redis-server nftables prometheus'
 prometheus='
 prometheus=2.42.0+ds-5+deb12u1
 '
-# 650 MB, 152 MB to download. Only the suites that train need it.
+# 650 MB on disk, 152 MB to download. Only the suites that run training need it.
 torch='
 python3-torch=1.13.1+dfsg-4
 python3-etcd=0.4.5-4
@@ -63,7 +63,7 @@ available() {
 		echo "$1"
 		return
 	fi
-	echo "notice: $name $version has left the mirror, taking the release's candidate" >&2
+	echo "notice: $name $version is no longer on the mirror, installing the release's current version" >&2
 	echo "$name"
 }
 
@@ -81,8 +81,8 @@ allow_services() {
 	[ ! -e "$policy.holdfast" ] || mv "$policy.holdfast" "$policy"
 }
 
-# disable_services keeps services from starting at the next boot. It covers only packages that were just installed;
-# earlier ones are the host's choice.
+# disable_services keeps services from starting at the next boot. It affects only packages that were just installed,
+# because the host decides about the others.
 disable_services() {
 	[ -d /run/systemd/system ] || return 0
 	for service in $services; do
@@ -100,7 +100,7 @@ for feature; do
 		;;
 	prometheus) packages="$packages$prometheus" ;;
 	torch) packages="$packages$torch" ;;
-	*) fail "there is no feature $feature" ;;
+	*) fail "unknown feature $feature" ;;
 	esac
 done
 

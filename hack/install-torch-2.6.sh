@@ -10,8 +10,8 @@
 set -eu
 
 root=${1:-/var/cache/holdfast/debian13-torch2.6}
-# The version that the tests ran with. If it is no longer on the mirror, the script fails, because statements of the
-# documentation are about this version.
+# The version that the tests ran with. If it is no longer on the mirror, the script fails, because the documentation
+# makes statements about this version.
 version=2.6.0+dfsg-7
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
@@ -28,7 +28,7 @@ fi
 [ "$(dpkg --print-architecture)" = amd64 ] || fail 'only amd64 was tested'
 
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' | grep -v security | head -n 1)
-[ -n "$mirror" ] || fail 'apt has no mirror of Debian'
+[ -n "$mirror" ] || fail 'no Debian mirror is configured in apt'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -60,8 +60,8 @@ done
 # Debian builds PyTorch without libuv, but the agent requests it anyway. USE_LIBUV=0 reaches only the workers.
 backend=$root/usr/lib/python3/dist-packages/torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py
 sed -i 's/^\( *\)multi_tenant=True,$/&\n\1use_libuv=False,/' "$backend"
-grep -q 'use_libuv=False' "$backend" || fail "$backend is not what was expected"
-# inside runs Python in the new root, with the host's devices and processes. The mounts end with it.
+grep -q 'use_libuv=False' "$backend" || fail "$backend has unexpected content"
+# inside runs Python in the new root, with the host's devices and processes. The mounts disappear when it exits.
 inside() {
 	# shellcheck disable=SC2016
 	unshare --mount --propagation private sh -c '

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Measures restarts of a PyTorch training on the GPUs of this node, without
+# Measures restarts of a PyTorch training job on the GPUs of this node, without
 # Kubernetes: the seconds from the failure of one rank to the next optimizer
 # step on all ranks. Each rank runs under holdfast-exec, with and without warm
-# start. One rank kills itself, or hangs inside a CUDA kernel.
-# MiB-before-start is the largest amount of GPU memory in use when a process
-# started: it must not include the memory of the process before it.
+# start. One rank kills itself, or hangs inside a CUDA kernel. MiB-before-start
+# is the largest amount of GPU memory in use when a process started: it must
+# not include the memory of the process before it.
 #
 #	measure-gpu.sh [PYTHON]
 #
@@ -15,7 +15,7 @@
 set -eu
 
 python=$(command -v "${1:-python3}") || {
-	echo "measure-gpu.sh: there is no ${1:-python3}" >&2
+	echo "measure-gpu.sh: ${1:-python3} not found" >&2
 	exit 1
 }
 case $python in /*) ;; *) python=$PWD/$python ;; esac

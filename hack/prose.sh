@@ -1,6 +1,6 @@
 #!/bin/bash
 # Copies user-facing text that is not Markdown into a folder, as paragraphs that Vale can read: the descriptions of flags, the alerts, and the
-# texts of events and conditions in the Go code. Verbs of formats become X.
+# texts of events and conditions in the Go code. Format verbs become X.
 #
 #	hack/prose.sh bin/prose
 set -euo pipefail
@@ -9,7 +9,7 @@ out=$1
 rm -rf "$out"
 mkdir -p "$out"
 
-# The indented lines of code blocks. The scheduler's flags are those of Kubernetes, and so are the flags about logs and gates.
+# The indented lines of code blocks. Flags about logs and feature gates are omitted, because Kubernetes libraries define them.
 sed -n '/^## /h; /^      /{G; p}' docs/reference/flags.md | grep -v '^## ' | sed 's/^ *//' |
 	grep -v 'Zap\|zap-\|kubeconfig\|klog\|AllAlpha\|AllBeta\|ALPHA\|BETA' | sed 's/^--*\([a-z-]*\) *[a-zA-Z]* *//; s/(environment:.*//; s/(default .*//; a\\' > "$out/flags.md"
 

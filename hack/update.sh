@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Raises the Go modules and Debian packages that the project pins to newer versions, and changes nothing else. Review
+# Updates the Go modules and Debian packages that the project pins to newer versions, and changes nothing else. Review
 # the result with git diff, then run make test and make e2e-all.
 #
 #	update.sh [FOLDER...]
 #
 # updates only the modules of these folders, and no Debian packages.
 #
-# The modules of Kubernetes, and those built against one version of it, stay at their version (pinned below). All
-# modules use the same version, that of k8s.io/kubernetes. To change it, edit the go.mod files by hand. A module also
-# stays if its newer version needs newer ones of these, or a newer Go.
+# The modules of Kubernetes, and those built against one version of it, keep their versions (pinned below). All modules
+# use the same version, that of k8s.io/kubernetes. To change it, edit the go.mod files by hand. A module also keeps its
+# version if the newest one requires newer versions of these modules or of Go.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,17 +23,17 @@ direct() {
 	GOWORK=off go list -f '{{with .Module}}{{.Path}}{{end}}' tool 2>/dev/null || true
 }
 
-# raise raises one module of the current folder to its newest version, or changes nothing.
+# raise updates one module of the current folder to its newest version, or changes nothing.
 raise() {
 	local before saved
 	saved=$(mktemp -d)
 	cp go.mod go.sum "$saved"
 	before=$(pins)
 	if ! GOWORK=off go get "$1@latest"; then
-		echo "update.sh: $1 stays: a version cannot be had" >&2
+		echo "update.sh: keeping $1: go get failed" >&2
 		cp "$saved"/go.* .
 	elif [ "$(pins)" != "$before" ]; then
-		echo "update.sh: $1 stays: its newest version needs others of the pinned ones" >&2
+		echo "update.sh: keeping $1: its newest version requires other versions of pinned modules" >&2
 		cp "$saved"/go.* .
 	fi
 	rm -r "$saved"
@@ -73,7 +73,7 @@ for folder in "${folders[@]}"; do
 	(cd "$folder" && update_module "$folder")
 done
 
-# All modules get what one module has raised, so that each is built alone with the versions that the workspace is tested
-# with.
+# Apply the updates of each module to all modules, so that a module that is built on its own has the versions that were
+# tested in the workspace.
 go work sync
 git ls-files -- 'go.mod' '*/go.mod' | xargs -n 1 dirname | while read -r folder; do (cd "$folder" && GOWORK=off go mod tidy); done

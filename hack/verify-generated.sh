@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails if generating again changes or adds a file. It compares with the present files and not with the last commit, so
-# that it is useful before a commit too.
+# Fails if generating again changes or adds a file. It compares with the files in the working tree and not with the
+# last commit, so it can also be used before a commit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -3,7 +3,7 @@
 
 check.py FOLDER
 
-It fails if a page does not render, a picture is missing, a link or an anchor within the site is broken, or a search finds nothing.
+It fails if a page does not render, an image is missing, a link or an anchor within the site is broken, or a search finds nothing.
 """
 
 import functools
@@ -31,11 +31,11 @@ async function look(page) {
   const frame = await open("/" + page), doc = frame.contentDocument;
   if (!doc) { problems.push(page + ": does not open"); frame.remove(); return; }
   const article = doc.querySelector("article");
-  if (!article || article.innerText.trim().length < 40) problems.push(page + ": nothing to read");
+  if (!article || article.innerText.trim().length < 40) problems.push(page + ": no content");
   anchors[page] = new Set([...doc.querySelectorAll("[id]")].map(e => e.id));
   for (const image of doc.images) {
     image.loading = "eager";
-    await image.decode().catch(() => problems.push(page + ": picture missing: " + image.getAttribute("src")));
+    await image.decode().catch(() => problems.push(page + ": image missing: " + image.getAttribute("src")));
   }
   for (const link of doc.querySelectorAll("a[href]")) {
     const url = new URL(link.href);

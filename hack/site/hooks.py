@@ -1,4 +1,4 @@
-"""Adapts the pages, which are written for GitHub, to mkdocs."""
+"""Adapts the pages, which are written for GitHub, to MkDocs."""
 
 import os
 import re
@@ -14,7 +14,7 @@ def on_page_markdown(markdown, page, **_):
 
 
 def _link(markdown, folder):
-    """Changes links that leave docs/ to the repository, and links to a folder to its README. The text of a link may span lines."""
+    """Changes links out of docs/ to links to the repository, and links to a folder to links to its README. The text of a link may span lines."""
 
     def replace(match):
         text, target, anchor = match.group(1), match.group(2), match.group(3) or ""

@@ -1,5 +1,5 @@
-{{- /* The reference page of an API: its kind, then every type of ours in the order in which the fields name it, and
-     last the types of conditions and the like, which no field has. */ -}}
+{{- /* The reference page of an API: its kinds, then every type of ours in the order in which fields refer to it, and
+     finally types that no field has, such as types of conditions. */ -}}
 {{- define "gvList" -}}
 {{- range . -}}
 {{- $gv := . -}}
@@ -15,7 +15,7 @@ API version `{{ .GroupVersionString }}`. Fields are optional unless they are mar
 {{- end -}}
 
 {{- /* A constant's comment begins with its name in Go; the page shows its value instead. */ -}}
-{{- /* type takes gv, type and seen, the names of the types that the page has. Pointers, lists and maps stand for what they hold. */ -}}
+{{- /* type takes gv, type and seen, the names of the types that are already on the page. Pointers, lists and maps are replaced by their element types. */ -}}
 {{- define "type" -}}
 {{- $type := .type -}}
 {{- $held := or $type.ValueType $type.UnderlyingType -}}
