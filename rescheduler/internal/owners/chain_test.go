@@ -29,7 +29,7 @@ func TestRetriesComeFromNearestOwner(t *testing.T) {
 		asked   bool
 		problem bool
 	}{
-		"nobody":                            {Chain{}, 0, false, false},
+		"no owners":                         {Chain{}, 0, false, false},
 		"single owner":                      {Chain{owner("Job", "2")}, 2, true, false},
 		"root owner":                        {Chain{owner("Job", ""), owner("JobSet", "3")}, 3, true, false},
 		"nearest owner":                     {Chain{owner("Job", "2"), owner("JobSet", "3")}, 2, true, false},

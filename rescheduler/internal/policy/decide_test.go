@@ -272,7 +272,7 @@ func TestSuspicion(t *testing.T) {
 		moves         func(*Facts)
 		workload      bool
 	}{
-		"nobody":                                             {},
+		"no siblings":                                        {},
 		"one healthy on another node":                        {well: []string{"b"}},
 		"one failing on another node":                        {failing: []string{"b"}},
 		"failing on two other nodes":                         {failing: []string{"b", "c"}, workload: true},

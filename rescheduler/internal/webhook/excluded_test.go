@@ -45,12 +45,12 @@ func TestExclusionsOfReplacement(t *testing.T) {
 		want     []string
 	}{
 		"nodes in the memory of the workload":                         {one, "v1", "", []string{"n1"}},
-		"and the node of a failure that is not recorded yet":          {one, "v1", "n7", []string{"n1", "n7"}},
+		"also the node of a failure that is not recorded yet":         {one, "v1", "n7", []string{"n1", "n7"}},
 		"no nodes on which another template failed":                   {one, "v2", "", nil},
 		"nodes on which a concurrent template failed":                 {one, "v1b", "", []string{"n1"}},
-		"another template has its moves when one has none":            {one.Exhaust(), "v2", "n7", []string{"n7"}},
+		"the moves of another template are used up":                   {one.Exhaust(), "v2", "n7", []string{"n7"}},
 		"too many nodes: the last failure and those that expire last": {five, "v1", "n7", []string{"n1", "n2", "n3", "n4", "n7"}},
-		"a deleted node takes no place":                               {five, "v1", "n99", []string{"n0", "n1", "n2", "n3", "n4"}},
+		"a deleted node does not count":                               {five, "v1", "n99", []string{"n0", "n1", "n2", "n3", "n4"}},
 		"nothing when the moves are used up":                          {one.Exhaust(), "v1", "n7", nil},
 		"nothing while exclusions are relaxed":                        {memory.Memory{RelaxedUntil: noon.Add(time.Minute)}, "v1", "n7", nil},
 	} {
@@ -137,8 +137,8 @@ func TestStandbyReadsMemoryLive(t *testing.T) {
 		want  []string
 		reads int
 	}{
-		"the leader knows its own writes": {true, nil, 0},
-		"a standby asks the API server":   {false, []string{"n1"}, 1},
+		"the leader has its own writes":       {true, nil, 0},
+		"a standby reads from the API server": {false, []string{"n1"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := &liveOwner{annotations: written.Annotations(noon)}
