@@ -170,7 +170,7 @@ func job(o object) Report {
 	return r
 }
 
-// pod reports a failed Pod as active: a failed pod is judged as a pod, not as a component.
+// pod reports a failed Pod as active, because it is handled as a failed pod, not as a failed component.
 func pod(p *corev1.Pod) Report {
 	if p.Status.Phase == corev1.PodSucceeded {
 		return Report{State: Complete}

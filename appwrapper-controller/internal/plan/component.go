@@ -25,12 +25,12 @@ import (
 type Options struct {
 	// SchedulerName is set on pods that do not specify one. If empty, they use the cluster's default scheduler.
 	SchedulerName string
-	// Placement returns which nodes pods with these requests avoid; nil means no restriction.
+	// Placement returns the nodes that pods with these requests avoid; nil means no restriction.
 	Placement func(requests map[corev1.ResourceName]bool) Placement
 }
 
-// Component builds the object of a component. It adds the labels by which pods are found, the settings from Kueue and the affinities that
-// avoid bad nodes, and makes the AppWrapper its controller. An error is permanent: the template conflicts with an addition.
+// Component builds the object of a component. It adds the labels that identify its pods, the settings from Kueue and the affinities that
+// avoid bad nodes, and makes the AppWrapper its controller. Errors are permanent: the template is invalid or conflicts with an addition.
 func Component(aw *v1beta2.AppWrapper, index int, attempt int32, o Options) (*unstructured.Unstructured, error) {
 	component := &aw.Spec.Components[index]
 	object, err := podset.Decode(component)

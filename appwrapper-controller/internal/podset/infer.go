@@ -26,7 +26,7 @@ type inference func(*finder)
 type finder struct {
 	object map[string]any
 	sets   []v1beta2.AppWrapperPodSet
-	err    error // the first one
+	err    error // the first error
 }
 
 // published lists the kinds supported by the upstream library, which Kueue uses. Do not add kinds: Kueue would not infer their pod sets.
@@ -152,8 +152,8 @@ var declared = map[schema.GroupVersionKind]inference{
 	{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"}:     roles("template.spec.replicaSpecs.", nil, "Worker"),
 }
 
-// Declare returns the pod sets to write into the spec if Kueue does not support the kind, because Kueue reads declared pod sets. For all
-// other kinds it returns none.
+// Declare returns the pod sets of an object whose kind Kueue does not support, and none for other kinds. The webhook writes them into the
+// spec, from which Kueue reads them.
 func Declare(object *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
 	return infer(declared, object)
 }

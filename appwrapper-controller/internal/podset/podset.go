@@ -1,5 +1,5 @@
 // Package podset finds the pods that a wrapped object will create: the paths of their templates and their counts. Kueue independently
-// computes the same values from the same object, so paths, counts and order are a contract. The package performs no I/O.
+// computes the same values from the same object, so paths, counts and order must match. The package performs no I/O.
 package podset
 
 import (

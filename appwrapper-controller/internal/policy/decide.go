@@ -74,7 +74,7 @@ func empty(f *Facts) *Decision {
 
 // refuse creates no components, because the webhook did not review the AppWrapper.
 func (f *Facts) refuse() *Decision {
-	const allow = "to allow it, create it again where the webhook checks it, or set userRBACAdmissionCheck to false"
+	const allow = "recreate it in a namespace that the webhook covers, or set userRBACAdmissionCheck to false"
 	d := f.decision()
 	d.set(v1beta2.AccessReviewed, false, v1beta2.ReasonNotReviewed, f.Unreviewed+"; "+allow)
 	d.event(true, v1beta2.ReasonNotReviewed, "Refusing", "nothing is created: "+f.Unreviewed+"; "+allow)
@@ -112,7 +112,7 @@ func suspend(f *Facts) *Decision {
 	d := f.decision()
 	d.Next = v1beta2.Suspending
 	d.Ends = &End{Reason: string(v1beta2.Suspended), Message: "suspend was set"}
-	if f.Phase != v1beta2.Resetting { // which has started to delete
+	if f.Phase != v1beta2.Resetting { // a reset has already started the deletion
 		d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{}
 	}
 	d.event(false, "ExternallySuspended", string(v1beta2.Suspending), "suspend was set: all components are removed, then the quota is released")

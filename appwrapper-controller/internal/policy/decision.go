@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Action is taken before the status is written. If it fails, the status is not written.
+// Action is taken before the status is written. If it fails, the status is written only if the action removes objects.
 type Action int
 
 const (
@@ -191,7 +191,7 @@ func (c Component) wanted() int32 {
 	return c.Pods
 }
 
-// wantedActive returns how many pods the component still has to run at the same time, or 0 if its kind does not say so.
+// wantedActive returns how many pods the component still has to run at the same time, or 0 if its kind does not report this.
 func (c Component) wantedActive() int32 {
 	if c.Report.Active == nil || c.done() {
 		return 0
@@ -207,7 +207,7 @@ type Remains struct {
 	Blocked string
 }
 
-// Evacuation says why a workload must leave nodes.
+// Evacuation describes why a workload must leave nodes.
 type Evacuation struct {
 	Nodes   []string
 	Message string

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Resets lists, without messages, every way in which an attempt can end that may lead to a reset.
+// Resets lists the ends of an attempt that may lead to a reset, without messages.
 var Resets = []End{
 	{Reason: v1beta2.ReasonCreateFailed},
 	{Reason: v1beta2.ReasonFailedComponent},

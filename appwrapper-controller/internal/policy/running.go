@@ -165,7 +165,7 @@ func (f *Facts) recoveringUntil(d *Decision) time.Time {
 
 // failedPods returns the failed pods of components that still need them. A component with all of its pods needs none of them: if a pod and
 // its replacement have failed one after the other, one pod has replaced both. This does not apply to components that do not need all of their
-// pods yet: the failed ones may be those that they will need next.
+// pods yet, because the failed ones may be those that they will need next.
 func (f *Facts) failedPods() []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(f.Pods.Failed), func(pod *corev1.Pod) bool {
 		i := pods.Component(pod)
@@ -202,7 +202,7 @@ func first(list []*corev1.Pod) string {
 type tally struct {
 	// exist, ready and wanted include succeeded pods.
 	exist, ready, wanted int32
-	// wantedActive is the number of pods that their components still have to run, and active is how many of these are running.
+	// wantedActive is the number of pods that the components still have to run, and active is how many of these are running.
 	active, wantedActive int32
 }
 

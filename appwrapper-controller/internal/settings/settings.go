@@ -88,7 +88,7 @@ const (
 	gpu            = "nvidia.com/gpu"
 )
 
-// Default returns the defaults. Those for the retry loop are from the AppWrapper design document.
+// Default returns the defaults. Those for the retry loop come from the AppWrapper design document.
 func Default() AppWrapper {
 	return AppWrapper{
 		Autopilot: Autopilot{

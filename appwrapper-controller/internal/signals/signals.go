@@ -92,7 +92,7 @@ func (s Signal) Validate() error {
 	case s.HoldDown.Duration < 0:
 		errs = append(errs, errors.New("holdDown: must not be negative"))
 	case s.HoldDown.Duration > 0 && s.Condition == nil:
-		errs = append(errs, errors.New("holdDown: may be set for a condition only"))
+		errs = append(errs, errors.New("holdDown: may be set only for a condition"))
 	}
 	return errors.Join(errs...)
 }
@@ -146,8 +146,8 @@ func UnhealthyDevices(status *corev1.PodStatus) (resources []corev1.ResourceName
 	return resources
 }
 
-// since returns the time at which the signal started to count for the node, or at which it will after its hold-down. Labels and taints have
-// no start time and take effect immediately. A nil node shows no signals.
+// since returns the time at which the signal started to count for the node, or will start to count after its hold-down. Labels and taints
+// have no start time and take effect immediately. A nil node has no signals.
 func (s Signal) since(node *corev1.Node) (at time.Time, shows bool) {
 	switch {
 	case node == nil:
@@ -166,7 +166,7 @@ func (s Signal) since(node *corev1.Node) (at time.Time, shows bool) {
 	return time.Time{}, false
 }
 
-// Bad returns the signal that requires pods with these requests to leave the node, or nil. If it is nil, next is the end of the earliest
+// Bad returns the signal that requires pods with these requests to leave the node, or nil. If found is nil, next is the end of the earliest
 // hold-down, or zero if there is none.
 func (t Table) Bad(node *corev1.Node, requests map[corev1.ResourceName]bool, now time.Time) (found *Signal, next time.Time) {
 	for i := range t {

@@ -93,8 +93,8 @@ func (v *createValidator) name() {
 	}
 }
 
-// signature checks that Default found the user to be allowed to create the components, too. Without its signature, the controller would never
-// create them.
+// signature checks that Default also found that the user may create the components. Without the signature from Default, the controller would
+// never create them.
 func (v *createValidator) signature() {
 	if v.webhook.access != nil && len(v.errs) == 0 && v.aw.Annotations[review.Annotation] == "" {
 		path := field.NewPath("metadata", "annotations").Key(review.Annotation)

@@ -150,8 +150,8 @@ func (r *Reconciler) createOne(ctx context.Context, aw *v1beta2.AppWrapper, obje
 	return policy.Outcome{Err: fmt.Sprintf("creating %s: %v", ref, err), Fatal: fatal, Refused: apierrors.IsForbidden(err)}
 }
 
-// takeOver adopts an existing object if it is controlled by this AppWrapper. If the object is being deleted, takeOver waits, whether it
-// belongs to this AppWrapper or to an earlier one of the same name.
+// takeOver adopts an existing object if it is controlled by this AppWrapper. If the object is being deleted, or belongs to an earlier
+// AppWrapper of the same name, the creation is retried.
 func (r *Reconciler) takeOver(ctx context.Context, aw *v1beta2.AppWrapper, ref reference) policy.Outcome {
 	object := ref.metadata()
 	if err := r.Live.Get(ctx, ref.NamespacedName, object); err != nil {
@@ -212,7 +212,7 @@ func (r *Reconciler) deleteComponent(ctx context.Context, s *scope, i int, force
 		err = r.kinds.classify(ctx, c.ref.GroupVersionKind, err)
 	}
 	switch {
-	case err == nil, apierrors.IsConflict(err): // even if the object was replaced
+	case err == nil, apierrors.IsConflict(err): // a conflict means that the object was replaced
 		return nil
 	case errors.Is(err, errKindGone), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		setComponent(&s.status.ComponentStatus[i], v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentDeleted, "")

@@ -120,7 +120,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 }
 
 const (
-	// firstRetry and lastRetry are the bounds of the back-off after creating a component failed.
+	// firstRetry and lastRetry are the bounds of the back-off after a failure to create a component.
 	firstRetry, lastRetry = 100 * time.Millisecond, 10 * time.Second
 	// staleRetry is how long to wait for a stale cache to catch up. Usually a watch event arrives earlier.
 	staleRetry = 200 * time.Millisecond
@@ -248,7 +248,7 @@ type scope struct {
 	deletionRefused bool
 }
 
-// observedComponent is the object of one component as it was found.
+// observedComponent is the object of one component as observed.
 type observedComponent struct {
 	ref      reference
 	presence policy.Presence

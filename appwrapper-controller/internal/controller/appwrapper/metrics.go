@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Metrics holds the counters of the controller. No label names an object.
+// Metrics holds the counters of the controller. No label contains the name of an object.
 type Metrics struct {
 	phases *prometheus.CounterVec
 	resets *prometheus.CounterVec

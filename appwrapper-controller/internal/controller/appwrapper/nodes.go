@@ -49,7 +49,7 @@ func (r *Reconciler) workloadsOn(ctx context.Context, node *corev1.Node) []recon
 	return requests
 }
 
-// observeNodes determines whether the workload must leave nodes.
+// observeNodes determines whether the workload must leave any nodes.
 func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 	why := map[string]bool{}
 	nodes := map[string]bool{}
@@ -73,7 +73,7 @@ func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 	e.Message = fmt.Sprintf("pods are running on bad nodes: %s (%s)", strings.Join(first(e.Nodes, 4), ", "), strings.Join(first(slices.Sorted(maps.Keys(why)), 4), ", "))
 	s.facts.Evacuation = e
 	if placedByTopology(s.aw) {
-		e.Held, e.Retry = "Kueue has placed the pods by topology, and would place them there again after a reset: it replaces such nodes itself", safetyPoll
+		e.Held, e.Retry = "Kueue placed the pods by topology and would choose the same nodes after a reset: Kueue replaces such nodes itself", safetyPoll
 		return nil
 	}
 	var err error
@@ -190,7 +190,7 @@ func (e *evacuations) admit(ctx context.Context, aw *v1beta2.AppWrapper) (waitRe
 	}
 	e.admitted = waiting
 	if others >= e.limit {
-		return fmt.Sprintf("%d other workloads are being evacuated, which is the maximum at a time", others), nil
+		return fmt.Sprintf("%d other workloads are being evacuated, which is the limit", others), nil
 	}
 	e.admitted[aw.UID] = aw.Status.Evacuations + 1
 	return "", nil

@@ -45,7 +45,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, aw *v1beta2.AppWrapper, st
 	return nil
 }
 
-// record fills the next status from the decision. Only the component statuses are set elsewhere.
+// record fills the next status from the decision. observe and the actions set the component statuses and the review.
 func (s *scope) record(d *policy.Decision) {
 	status := s.status
 	status.Phase, status.Retries, status.Evacuations = d.Next, d.Retries, d.Evacuations
@@ -71,7 +71,7 @@ func (s *scope) record(d *policy.Decision) {
 }
 
 // initComponents creates the component statuses. If the status has a different number of them than the spec, they are replaced as soon as
-// all of their objects are gone. Only the webhook prevents such a change.
+// all of their objects are gone. Only the webhook prevents a change to the number of components.
 func initComponents(status *v1beta2.AppWrapperStatus, aw *v1beta2.AppWrapper) {
 	exists := func(cs v1beta2.AppWrapperComponentStatus) bool { return !isGone(cs) }
 	if len(status.ComponentStatus) == len(aw.Spec.Components) || slices.ContainsFunc(status.ComponentStatus, exists) {
@@ -107,7 +107,7 @@ func attemptNumber(status *v1beta2.AppWrapperStatus) int32 {
 }
 
 // recordAttempt updates the attempt history: it starts attempts, marks them ready and ends them. If the AppWrapper is suspended while it is
-// being reset, the reset ends as an attempt that has not begun.
+// being reset, recordAttempt adds an attempt that starts and ends at that moment.
 func (s *scope) recordAttempt(d *policy.Decision) {
 	now := metav1.NewTime(s.facts.Now)
 	n := len(s.status.Attempts)
