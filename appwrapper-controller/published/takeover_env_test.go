@@ -120,11 +120,11 @@ func TestWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 	c.awaitReady("running")
 	for name, job := range before {
 		if now := c.job(name); now.UID != job.UID || now.Generation != job.Generation {
-			t.Errorf("the Job of %s is another, or was changed", name)
+			t.Errorf("the Job of %s was replaced or changed", name)
 		}
 	}
 	if phase := c.get("succeeded").Status.Phase; phase != v1beta2.Succeeded {
-		t.Errorf("what had succeeded is %s", phase)
+		t.Errorf("the succeeded workload has phase %s", phase)
 	}
 	c.finish("running", batchv1.JobComplete)
 	c.awaitPhase("running", v1beta2.Succeeded)
@@ -133,7 +133,7 @@ func TestWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 }
 
 // A failed workload stays failed. The objects that the upstream controller has kept for their logs are kept until
-// their period ends. Then the quota is released.
+// their grace period ends. Then the quota is released.
 func TestFailedWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 	c := &cluster{sandbox.New(t, config, sandbox.Scheme(v1beta2.AddToScheme), "takeover-failed-")}
 	stop := runTheirs(t)
@@ -166,7 +166,7 @@ func TestFailedWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 		return ""
 	})
 	if now := c.job("kept"); now.UID != kept.UID || !now.DeletionTimestamp.IsZero() {
-		t.Error("the Job that is kept for its logs is gone")
+		t.Error("the Job that is kept for its logs was deleted")
 	}
 	c.change("kept", func(aw *v1beta2.AppWrapper) {
 		metav1.SetMetaDataAnnotation(&aw.ObjectMeta, v1beta2.DeletionOnFailureGracePeriodKey, "0s")
@@ -174,7 +174,7 @@ func TestFailedWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 	c.Eventually(func() string {
 		var job batchv1.Job
 		if err := c.Get(c.Context(), c.key("kept"), &job); err == nil && job.DeletionTimestamp.IsZero() {
-			return "the Job is still there"
+			return "the Job still exists"
 		}
 		return ""
 	})

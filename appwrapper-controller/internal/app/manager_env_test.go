@@ -48,14 +48,14 @@ func TestManagerServesWebhooksAndRunsAJob(t *testing.T) {
 		return response.StatusCode == http.StatusOK
 	})
 	// The API server takes a moment to use the CA in the webhook configurations.
-	eventually(t, "nothing is refused", func() bool {
+	eventually(t, "the invalid AppWrapper is not rejected", func() bool {
 		err = k8s.Create(t.Context(), MakeAppWrapper("bad").Service("s").Namespace("default").Obj())
 		return err != nil && strings.Contains(err.Error(), "components contains no podspecs")
 	})
 	aw := MakeAppWrapper("a").Component(jobOfManyKeys).Namespace("default").Obj()
 	sandbox.Eventually(t, func() string {
 		if err := k8s.Create(t.Context(), aw); err != nil {
-			return "a good one is not taken: " + err.Error()
+			return "the valid AppWrapper is rejected: " + err.Error()
 		}
 		return ""
 	})
@@ -75,7 +75,7 @@ func TestManagerServesWebhooksAndRunsAJob(t *testing.T) {
 	before := aw.DeepCopy()
 	aw.Spec.Components[0].Template.Raw = []byte(`{"apiVersion":"v1","kind":"Pod"}`)
 	if err := k8s.Patch(t.Context(), aw, client.MergeFrom(before)); err == nil || !strings.Contains(err.Error(), "attempt to change immutable field") {
-		t.Errorf("a change of the template: %v", err)
+		t.Errorf("changing the template: %v", err)
 	}
 }
 

@@ -127,10 +127,10 @@ func TestFlagOverridesConfig(t *testing.T) {
 
 func TestInvalidConfig(t *testing.T) {
 	for name, tc := range map[string]struct{ file, want string }{
-		"a duration that is none":    {`appwrapper: {faultTolerance: {resetPause: soon}}`, `"soon" is not a duration`},
-		"periods that do not fit":    {`appwrapper: {faultTolerance: {admissionGracePeriod: 1h}}`, "appwrapper: faultTolerance.admissionGracePeriod: 1h0m0s exceeds"},
+		"an invalid duration":        {`appwrapper: {faultTolerance: {resetPause: soon}}`, `"soon" is not a duration`},
+		"a conflict between periods": {`appwrapper: {faultTolerance: {admissionGracePeriod: 1h}}`, "appwrapper: faultTolerance.admissionGracePeriod: 1h0m0s exceeds"},
 		"a signal without an effect": {`appwrapper: {nodeHealth: {signals: [{name: a, taint: {key: b}}]}}`, `nodeHealth.signals[0]: effect: must be Avoid, SoftAvoid or Evacuate, not ""`},
-		"no YAML":                    {`a: b: c`, "--config"},
+		"invalid YAML":               {`a: b: c`, "--config"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := complete(t, tc.file); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -149,7 +149,7 @@ func TestDocumentedConfig(t *testing.T) {
 	_, rest, found := strings.Cut(string(page), "```yaml\nappwrapper:")
 	file, _, ends := strings.Cut(rest, "```")
 	if !found || !ends {
-		t.Fatal("there is no file in the documentation")
+		t.Fatal("the documentation contains no configuration file")
 	}
 	o, err := complete(t, "appwrapper:"+file)
 	if err != nil || len(o.Warnings) > 0 {

@@ -31,19 +31,19 @@ func TestReports(t *testing.T) {
 		object string
 		want   Report
 	}{
-		"a Job that has just begun":                {jobKind, Report{State: Active}},
-		"a Job that runs":                          {jobKind + "spec: {parallelism: 4, completions: 9}\n" + condition("Suspended", "False"), Report{State: Active, Pods: ptr.To[int32](4), Active: ptr.To[int32](4)}},
-		"a Job in its last wave":                   {jobKind + "spec: {parallelism: 4, completions: 9}\nstatus: {succeeded: 7}", Report{State: Active, Pods: ptr.To[int32](4), Active: ptr.To[int32](2), Succeeded: 7}},
-		"a Job without completions":                {jobKind + "spec: {parallelism: 4}", Report{State: Active}},
-		"a Job without completions whose pods end": {jobKind + "spec: {parallelism: 4}\nstatus: {succeeded: 3}", Report{State: Active, Succeeded: 3}},
-		"a Job at the end of its work":             {jobKind + "spec: {parallelism: 4, completions: 3}\n", Report{State: Active, Pods: ptr.To[int32](3), Active: ptr.To[int32](3)}},
-		"a complete Job":                           {jobKind + condition("Complete", "True"), Report{State: Complete}},
-		"a failed Job":                             {jobKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
-		"a Job that will have failed":              {jobKind + condition("FailureTarget", "True"), Report{State: Active}},
-		"a Job that has not failed":                {jobKind + condition("Failed", "False"), Report{State: Active}},
-		"a complete JobSet":                        {jobSetKind + condition("Completed", "True"), Report{State: Complete}},
-		"a failed JobSet":                          {jobSetKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
-		"a JobSet that restarts":                   {jobSetKind + condition("RestartingJobSet", "True"), Report{State: Active, Restarting: true}},
+		"a new Job":                                  {jobKind, Report{State: Active}},
+		"a running Job":                              {jobKind + "spec: {parallelism: 4, completions: 9}\n" + condition("Suspended", "False"), Report{State: Active, Pods: ptr.To[int32](4), Active: ptr.To[int32](4)}},
+		"a Job in its last wave":                     {jobKind + "spec: {parallelism: 4, completions: 9}\nstatus: {succeeded: 7}", Report{State: Active, Pods: ptr.To[int32](4), Active: ptr.To[int32](2), Succeeded: 7}},
+		"a Job without completions":                  {jobKind + "spec: {parallelism: 4}", Report{State: Active}},
+		"a Job without completions, after a success": {jobKind + "spec: {parallelism: 4}\nstatus: {succeeded: 3}", Report{State: Active, Succeeded: 3}},
+		"a Job with few completions":                 {jobKind + "spec: {parallelism: 4, completions: 3}\n", Report{State: Active, Pods: ptr.To[int32](3), Active: ptr.To[int32](3)}},
+		"a complete Job":                             {jobKind + condition("Complete", "True"), Report{State: Complete}},
+		"a failed Job":                               {jobKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a Job with FailureTarget":                   {jobKind + condition("FailureTarget", "True"), Report{State: Active}},
+		"a Job that has not failed":                  {jobKind + condition("Failed", "False"), Report{State: Active}},
+		"a complete JobSet":                          {jobSetKind + condition("Completed", "True"), Report{State: Complete}},
+		"a failed JobSet":                            {jobSetKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a restarting JobSet":                        {jobSetKind + condition("RestartingJobSet", "True"), Report{State: Active, Restarting: true}},
 		"a JobSet whose nodes wait for their data": {jobSetKind + inOrder + "status: {replicatedJobsStatus: [{name: data, active: 1}, {name: nodes}]}", Report{State: Active, Pods: ptr.To[int32](1), ChildJobs: []ChildJobs{
 			{ReplicatedJob: "data", Count: 1, Unfinished: 1, Parallelism: 1, Completions: 5},
 		}}},
@@ -51,32 +51,32 @@ func TestReports(t *testing.T) {
 			{ReplicatedJob: "data", Count: 1, Parallelism: 1, Completions: 5},
 			{ReplicatedJob: "nodes", Count: 2, Unfinished: 2, Parallelism: 2, Completions: 2},
 		}}},
-		"a JobSet with an entry that depends": {
+		"a JobSet with a dependent replicatedJob": {
 			jobSetKind + "spec: {replicatedJobs: [{name: a, replicas: 3}, {name: b, dependsOn: [{name: a, status: Ready}]}]}", Report{State: Active, Pods: ptr.To[int32](3), ChildJobs: []ChildJobs{{ReplicatedJob: "a", Count: 3, Unfinished: 3, Parallelism: 1, Completions: 1}}},
 		},
-		"an ElasticJob that succeeded":      {elasticKind + condition("Succeeded", "True"), Report{State: Complete}},
-		"an ElasticJob goes on with fewer":  {elasticKind + "spec: {minReplicas: 2}\n" + condition("Running", "True"), Report{State: Active, EnoughPods: true, Pods: ptr.To[int32](2)}},
-		"an ElasticJob with too few":        {elasticKind + "spec: {minReplicas: 2}\n" + condition("Running", "False"), Report{State: Active, Pods: ptr.To[int32](2)}},
-		"a failed ElasticJob":               {elasticKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
-		"a PyTorchJob that succeeded":       {torchKind + condition("Succeeded", "True"), Report{State: Complete}},
-		"a failed PyTorchJob":               {torchKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
-		"a PyTorchJob that restarts":        {torchKind + condition("Restarting", "True"), Report{State: Active, Restarting: true}},
-		"an MPIJob that succeeded":          {mpiKind + condition("Succeeded", "True"), Report{State: Complete}},
-		"a failed MPIJob":                   {mpiKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
-		"a RayJob that succeeded":           {rayJobKind + "status: {jobDeploymentStatus: Complete, jobStatus: SUCCEEDED}", Report{State: Complete}},
-		"a RayJob whose job has failed":     {rayJobKind + "status: {jobDeploymentStatus: Complete, jobStatus: FAILED, message: because}", Report{State: Failed, Message: "because"}},
-		"a RayJob that was never run":       {rayJobKind + "status: {jobDeploymentStatus: Failed, reason: DeadlineExceeded}", Report{State: Failed, Message: "DeadlineExceeded"}},
-		"a RayJob that tries again":         {rayJobKind + "status: {jobDeploymentStatus: Retrying, jobStatus: FAILED}", Report{State: Active, Restarting: true}},
-		"a RayJob that runs":                {rayJobKind + "status: {jobDeploymentStatus: Running, jobStatus: RUNNING}", Report{State: Active}},
-		"B-15: a RayCluster passes through": {rayKind + "status: {state: failed}", Report{}},
-		"a RayCluster that was scaled":      {rayKind + "status: {desiredWorkerReplicas: 2}", Report{Pods: ptr.To[int32](3)}},
-		"a LeaderWorkerSet":                 {lwsKind + "spec: {replicas: 2, leaderWorkerTemplate: {size: 3}}", Report{Pods: ptr.To[int32](6)}},
-		"a LeaderWorkerSet of new groups":   {lwsKind + condition("UpdateInProgress", "True"), Report{Pods: ptr.To[int32](1), Restarting: true}},
-		"a Deployment that was scaled":      {"apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: 1}", Report{Pods: ptr.To[int32](1)}},
-		"a StatefulSet scaled to nothing":   {"apiVersion: apps/v1\nkind: StatefulSet\nspec: {replicas: 0}", Report{Pods: ptr.To[int32](0)}},
-		"a kind that is not known":          {"apiVersion: v1\nkind: Service\n" + condition("Failed", "True"), Report{}},
-		"a status of another shape":         {jobKind + "spec: many\nstatus: {conditions: {Failed: 'True'}}", Report{State: Active}},
-		"conditions of another shape":       {jobKind + "status: {conditions: [Failed, 3, {type: 4}]}", Report{State: Active}},
+		"an ElasticJob that succeeded":          {elasticKind + condition("Succeeded", "True"), Report{State: Complete}},
+		"an ElasticJob with enough workers":     {elasticKind + "spec: {minReplicas: 2}\n" + condition("Running", "True"), Report{State: Active, EnoughPods: true, Pods: ptr.To[int32](2)}},
+		"an ElasticJob with too few workers":    {elasticKind + "spec: {minReplicas: 2}\n" + condition("Running", "False"), Report{State: Active, Pods: ptr.To[int32](2)}},
+		"a failed ElasticJob":                   {elasticKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a PyTorchJob that succeeded":           {torchKind + condition("Succeeded", "True"), Report{State: Complete}},
+		"a failed PyTorchJob":                   {torchKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a restarting PyTorchJob":               {torchKind + condition("Restarting", "True"), Report{State: Active, Restarting: true}},
+		"an MPIJob that succeeded":              {mpiKind + condition("Succeeded", "True"), Report{State: Complete}},
+		"a failed MPIJob":                       {mpiKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a RayJob that succeeded":               {rayJobKind + "status: {jobDeploymentStatus: Complete, jobStatus: SUCCEEDED}", Report{State: Complete}},
+		"a RayJob whose job has failed":         {rayJobKind + "status: {jobDeploymentStatus: Complete, jobStatus: FAILED, message: because}", Report{State: Failed, Message: "because"}},
+		"a RayJob that never ran":               {rayJobKind + "status: {jobDeploymentStatus: Failed, reason: DeadlineExceeded}", Report{State: Failed, Message: "DeadlineExceeded"}},
+		"a RayJob that is retried":              {rayJobKind + "status: {jobDeploymentStatus: Retrying, jobStatus: FAILED}", Report{State: Active, Restarting: true}},
+		"a running RayJob":                      {rayJobKind + "status: {jobDeploymentStatus: Running, jobStatus: RUNNING}", Report{State: Active}},
+		"B-15: a temporarily failed RayCluster": {rayKind + "status: {state: failed}", Report{}},
+		"a RayCluster that was scaled":          {rayKind + "status: {desiredWorkerReplicas: 2}", Report{Pods: ptr.To[int32](3)}},
+		"a LeaderWorkerSet":                     {lwsKind + "spec: {replicas: 2, leaderWorkerTemplate: {size: 3}}", Report{Pods: ptr.To[int32](6)}},
+		"an updating LeaderWorkerSet":           {lwsKind + condition("UpdateInProgress", "True"), Report{Pods: ptr.To[int32](1), Restarting: true}},
+		"a Deployment that was scaled":          {"apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: 1}", Report{Pods: ptr.To[int32](1)}},
+		"a StatefulSet scaled to zero":          {"apiVersion: apps/v1\nkind: StatefulSet\nspec: {replicas: 0}", Report{Pods: ptr.To[int32](0)}},
+		"an unknown kind":                       {"apiVersion: v1\nkind: Service\n" + condition("Failed", "True"), Report{}},
+		"a malformed object":                    {jobKind + "spec: many\nstatus: {conditions: {Failed: 'True'}}", Report{State: Active}},
+		"malformed conditions":                  {jobKind + "status: {conditions: [Failed, 3, {type: 4}]}", Report{State: Active}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &unstructured.Unstructured{}
@@ -97,7 +97,7 @@ func TestFailedPodIsNotAFailedComponent(t *testing.T) {
 		}
 	}
 	if !Known(Pod) || !ReportsCompletion(Pod) {
-		t.Error("pods are not understood")
+		t.Error("pods do not count as a known kind that reports completion")
 	}
 }
 

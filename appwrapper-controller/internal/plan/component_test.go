@@ -176,12 +176,12 @@ func TestConflictsAreErrors(t *testing.T) {
 		info   v1beta2.AppWrapperPodSetInfo
 		want   string
 	}{
-		"a label of Kueue":  {job(`{metadata: {labels: {c: x}}, spec: {}}`), v1beta2.AppWrapperPodSetInfo{Labels: map[string]string{"c": "d"}}, `conflict updating labels: c is "x", not "d"`},
-		"our label":         {job(`{metadata: {labels: {workload.codeflare.dev/appwrapper: x}}, spec: {}}`), v1beta2.AppWrapperPodSetInfo{}, "conflict updating labels"},
-		"an annotation":     {job(`{metadata: {annotations: {c: x}}, spec: {}}`), v1beta2.AppWrapperPodSetInfo{Annotations: map[string]string{"c": "d"}}, "conflict updating annotations"},
-		"a node selector":   {job(`{spec: {nodeSelector: {c: x}}}`), v1beta2.AppWrapperPodSetInfo{NodeSelector: map[string]string{"c": "d"}}, "conflict updating nodeSelector"},
-		"another namespace": {`{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: other}, spec: {}}`, v1beta2.AppWrapperPodSetInfo{}, "a different namespace"},
-		"no kind at all":    {`{metadata: {name: p}}`, v1beta2.AppWrapperPodSetInfo{}, "missing"},
+		"a label from Kueue": {job(`{metadata: {labels: {c: x}}, spec: {}}`), v1beta2.AppWrapperPodSetInfo{Labels: map[string]string{"c": "d"}}, `conflict updating labels: c is "x", not "d"`},
+		"our label":          {job(`{metadata: {labels: {workload.codeflare.dev/appwrapper: x}}, spec: {}}`), v1beta2.AppWrapperPodSetInfo{}, "conflict updating labels"},
+		"an annotation":      {job(`{metadata: {annotations: {c: x}}, spec: {}}`), v1beta2.AppWrapperPodSetInfo{Annotations: map[string]string{"c": "d"}}, "conflict updating annotations"},
+		"a node selector":    {job(`{spec: {nodeSelector: {c: x}}}`), v1beta2.AppWrapperPodSetInfo{NodeSelector: map[string]string{"c": "d"}}, "conflict updating nodeSelector"},
+		"another namespace":  {`{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: other}, spec: {}}`, v1beta2.AppWrapperPodSetInfo{}, "a different namespace"},
+		"no kind":            {`{metadata: {name: p}}`, v1beta2.AppWrapperPodSetInfo{}, "missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			aw := MakeAppWrapper("a").Component(tc.object).Change(func(aw *v1beta2.AppWrapper) {

@@ -52,19 +52,19 @@ func TestSummary(t *testing.T) {
 	}{
 		"none":                                {},
 		"one of each":                         {pods: []*corev1.Pod{pod("a", pending, 0, "", ""), pod("b", running, 0, "", ""), pod("c", succeeded, 0, "", ""), pod("d", failed, 0, "", "")}, want: Count{Pending: 1, Running: 1, Succeeded: 1, Failed: 1}},
-		"on their way out":                    {pods: []*corev1.Pod{deleted(pod("a", running, 0, "", "")), deleted(pod("b", failed, 0, "", "")), deleted(pod("c", succeeded, 0, "", ""))}, want: Count{Terminating: 2, Succeeded: 1}},
+		"being deleted":                       {pods: []*corev1.Pod{deleted(pod("a", running, 0, "", "")), deleted(pod("b", failed, 0, "", "")), deleted(pod("c", succeeded, 0, "", ""))}, want: Count{Terminating: 2, Succeeded: 1}},
 		"in an unknown state":                 {pods: []*corev1.Pod{pod("a", corev1.PodUnknown, 0, "", "")}},
-		"B-4: a failed one that was replaced": {pods: []*corev1.Pod{pod("a", failed, 0, "job", "1"), pod("b", running, 5, "job", "1")}, want: Count{Running: 1}},
-		"B-4: one that failed, and whose replacement has succeeded": {pods: []*corev1.Pod{pod("a", failed, 0, "job", ""), pod("b", succeeded, 5, "job", "")}, want: Count{Succeeded: 1}},
-		"a replacement that waits is not one yet":                   {pods: []*corev1.Pod{pod("a", failed, 0, "job", "1"), pod("b", pending, 5, "job", "1")}, want: Count{Pending: 1, Failed: 1}},
-		"one of another index does not replace it":                  {pods: []*corev1.Pod{pod("a", failed, 0, "job", "1"), pod("b", running, 5, "job", "2")}, want: Count{Running: 1, Failed: 1}},
-		"one of another owner does not":                             {pods: []*corev1.Pod{pod("a", failed, 0, "job", ""), pod("b", running, 5, "other", "")}, want: Count{Running: 1, Failed: 1}},
-		"an older one does not":                                     {pods: []*corev1.Pod{pod("a", failed, 5, "job", ""), pod("b", running, 0, "job", "")}, want: Count{Running: 1, Failed: 1}},
-		"one replacement makes good for one":                        {pods: []*corev1.Pod{pod("a", failed, 0, "job", ""), pod("b", failed, 1, "job", ""), pod("c", running, 5, "job", "")}, want: Count{Running: 1, Failed: 1}},
-		"the last of an index makes good for all":                   {pods: []*corev1.Pod{pod("a", failed, 0, "job", "1"), pod("b", failed, 3, "job", "1"), pod("c", running, 5, "job", "1")}, want: Count{Running: 1}},
-		"created in the second in which the other failed":           {pods: []*corev1.Pod{ended(pod("a", failed, 0, "job", "1"), 0, 1), pod("b", running, 0, "job", "1")}, want: Count{Running: 1}},
-		"created together, before the other failed":                 {pods: []*corev1.Pod{ended(pod("a", failed, 0, "job", ""), 9, 1), pod("b", running, 0, "job", "")}, want: Count{Running: 1, Failed: 1}},
-		"without an owner nobody replaces it":                       {pods: []*corev1.Pod{pod("a", failed, 0, "", ""), pod("b", running, 5, "", "")}, want: Count{Running: 1, Failed: 1}},
+		"B-4: a failed pod that was replaced": {pods: []*corev1.Pod{pod("a", failed, 0, "job", "1"), pod("b", running, 5, "job", "1")}, want: Count{Running: 1}},
+		"B-4: a failed pod whose replacement has succeeded":   {pods: []*corev1.Pod{pod("a", failed, 0, "job", ""), pod("b", succeeded, 5, "job", "")}, want: Count{Succeeded: 1}},
+		"a pending replacement does not count yet":            {pods: []*corev1.Pod{pod("a", failed, 0, "job", "1"), pod("b", pending, 5, "job", "1")}, want: Count{Pending: 1, Failed: 1}},
+		"a pod with another index does not replace it":        {pods: []*corev1.Pod{pod("a", failed, 0, "job", "1"), pod("b", running, 5, "job", "2")}, want: Count{Running: 1, Failed: 1}},
+		"a pod of another owner does not":                     {pods: []*corev1.Pod{pod("a", failed, 0, "job", ""), pod("b", running, 5, "other", "")}, want: Count{Running: 1, Failed: 1}},
+		"an older pod does not":                               {pods: []*corev1.Pod{pod("a", failed, 5, "job", ""), pod("b", running, 0, "job", "")}, want: Count{Running: 1, Failed: 1}},
+		"without an index, one replaces one":                  {pods: []*corev1.Pod{pod("a", failed, 0, "job", ""), pod("b", failed, 1, "job", ""), pod("c", running, 5, "job", "")}, want: Count{Running: 1, Failed: 1}},
+		"the last pod of an index replaces all":               {pods: []*corev1.Pod{pod("a", failed, 0, "job", "1"), pod("b", failed, 3, "job", "1"), pod("c", running, 5, "job", "1")}, want: Count{Running: 1}},
+		"created in the second in which the other pod failed": {pods: []*corev1.Pod{ended(pod("a", failed, 0, "job", "1"), 0, 1), pod("b", running, 0, "job", "1")}, want: Count{Running: 1}},
+		"created together, before the other pod failed":       {pods: []*corev1.Pod{ended(pod("a", failed, 0, "job", ""), 9, 1), pod("b", running, 0, "job", "")}, want: Count{Running: 1, Failed: 1}},
+		"a pod without an owner is not replaced":              {pods: []*corev1.Pod{pod("a", failed, 0, "", ""), pod("b", running, 5, "", "")}, want: Count{Running: 1, Failed: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Summarize(tc.pods)
@@ -72,7 +72,7 @@ func TestSummary(t *testing.T) {
 				t.Error(diff)
 			}
 			if len(s.Failed) != int(tc.want.Failed) {
-				t.Errorf("%d failed pods are named", len(s.Failed))
+				t.Errorf("%d failed pods are listed", len(s.Failed))
 			}
 		})
 	}
@@ -98,12 +98,12 @@ func TestB23Requests(t *testing.T) {
 		spec corev1.PodSpec
 		want bool
 	}{
-		"nothing":                  {},
-		"a request":                {spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: one}}}}, want: true},
-		"a limit":                  {spec: corev1.PodSpec{Containers: []corev1.Container{{}, {Resources: corev1.ResourceRequirements{Limits: one}}}}, want: true},
-		"a request of none":        {spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: none}}}}},
-		"one that starts first":    {spec: corev1.PodSpec{InitContainers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: one}}}}, want: true},
-		"resources of a whole pod": {spec: corev1.PodSpec{Resources: &corev1.ResourceRequirements{Limits: one}}, want: true},
+		"nothing":             {},
+		"a request":           {spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: one}}}}, want: true},
+		"a limit":             {spec: corev1.PodSpec{Containers: []corev1.Container{{}, {Resources: corev1.ResourceRequirements{Limits: one}}}}, want: true},
+		"a request for zero":  {spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: none}}}}},
+		"an init container":   {spec: corev1.PodSpec{InitContainers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: one}}}}, want: true},
+		"pod-level resources": {spec: corev1.PodSpec{Resources: &corev1.ResourceRequirements{Limits: one}}, want: true},
 	} {
 		if got := Requests(&tc.spec)["nvidia.com/gpu"]; got != tc.want {
 			t.Errorf("%s: %v", name, got)
@@ -124,10 +124,10 @@ func TestProgressOfJobWaves(t *testing.T) {
 		pods []*corev1.Pod
 		want int // seconds after the start
 	}{
-		"a pod that succeeded":                         {[]*corev1.Pod{ended(pod("a", succeeded, 0, "job", ""), 60, 0), pod("b", pending, 61, "job", "")}, 61},
-		"the pods that succeeded are deleted":          {[]*corev1.Pod{pod("b", pending, 61, "job", ""), pod("c", pending, 70, "job", "")}, 61},
-		"a pod succeeded while others waited":          {[]*corev1.Pod{ended(pod("a", succeeded, 0, "job", ""), 90, 0), pod("b", pending, 61, "job", "")}, 90},
-		"one that runs has not waited for this moment": {[]*corev1.Pod{pod("b", running, 61, "job", "")}, -1000},
+		"a pod that succeeded":                {[]*corev1.Pod{ended(pod("a", succeeded, 0, "job", ""), 60, 0), pod("b", pending, 61, "job", "")}, 61},
+		"the succeeded pods were deleted":     {[]*corev1.Pod{pod("b", pending, 61, "job", ""), pod("c", pending, 70, "job", "")}, 61},
+		"a pod succeeded while others waited": {[]*corev1.Pod{ended(pod("a", succeeded, 0, "job", ""), 90, 0), pod("b", pending, 61, "job", "")}, 90},
+		"a running pod does not count":        {[]*corev1.Pod{pod("b", running, 61, "job", "")}, -1000},
 	} {
 		if got := Summarize(tc.pods).Progress; !got.Equal(time.Unix(int64(1000+tc.want), 0)) && !(got.IsZero() && tc.want < 0) {
 			t.Errorf("%s: %s", name, got)

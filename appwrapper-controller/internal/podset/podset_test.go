@@ -43,14 +43,14 @@ func sets(list []v1beta2.AppWrapperPodSet) string {
 const spec = `spec: {containers: [{name: a, image: b}]}`
 
 var kinds = map[string]struct{ object, inferred, declared string }{
-	"a Pod is its own template":   {object: `{apiVersion: v1, kind: Pod, ` + spec + `}`, inferred: "template*1"},
-	"a Deployment of one":         {object: `{apiVersion: apps/v1, kind: Deployment, spec: {template: {` + spec + `}}}`, inferred: "template.spec.template*1"},
-	"a Deployment of three":       {object: `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 3, template: {` + spec + `}}}`, inferred: "template.spec.template*3"},
-	"a StatefulSet":               {object: `{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 2, template: {` + spec + `}}}`, inferred: "template.spec.template*2"},
-	"a Job without counts":        {object: `{apiVersion: batch/v1, kind: Job, spec: {template: {` + spec + `}}}`, inferred: "template.spec.template*1 batch.kubernetes.io/job-completion-index"},
-	"a Job of waves":              {object: `{apiVersion: batch/v1, kind: Job, spec: {parallelism: 2, completions: 9, template: {` + spec + `}}}`, inferred: "template.spec.template*2 batch.kubernetes.io/job-completion-index"},
-	"a Job with fewer to do":      {object: `{apiVersion: batch/v1, kind: Job, spec: {parallelism: 4, completions: 3, template: {` + spec + `}}}`, inferred: "template.spec.template*3 batch.kubernetes.io/job-completion-index"},
-	"completions do not add pods": {object: `{apiVersion: batch/v1, kind: Job, spec: {completions: 3, template: {` + spec + `}}}`, inferred: "template.spec.template*1 batch.kubernetes.io/job-completion-index"},
+	"a Pod is its own template":          {object: `{apiVersion: v1, kind: Pod, ` + spec + `}`, inferred: "template*1"},
+	"a Deployment with default replicas": {object: `{apiVersion: apps/v1, kind: Deployment, spec: {template: {` + spec + `}}}`, inferred: "template.spec.template*1"},
+	"a Deployment with replicas":         {object: `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 3, template: {` + spec + `}}}`, inferred: "template.spec.template*3"},
+	"a StatefulSet":                      {object: `{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 2, template: {` + spec + `}}}`, inferred: "template.spec.template*2"},
+	"a Job without counts":               {object: `{apiVersion: batch/v1, kind: Job, spec: {template: {` + spec + `}}}`, inferred: "template.spec.template*1 batch.kubernetes.io/job-completion-index"},
+	"a Job that runs in waves":           {object: `{apiVersion: batch/v1, kind: Job, spec: {parallelism: 2, completions: 9, template: {` + spec + `}}}`, inferred: "template.spec.template*2 batch.kubernetes.io/job-completion-index"},
+	"a Job with few completions":         {object: `{apiVersion: batch/v1, kind: Job, spec: {parallelism: 4, completions: 3, template: {` + spec + `}}}`, inferred: "template.spec.template*3 batch.kubernetes.io/job-completion-index"},
+	"completions do not add pods":        {object: `{apiVersion: batch/v1, kind: Job, spec: {completions: 3, template: {` + spec + `}}}`, inferred: "template.spec.template*1 batch.kubernetes.io/job-completion-index"},
 	"a JobSet": {object: `{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, spec: {replicatedJobs: [
 		{name: driver, template: {spec: {template: {` + spec + `}}}},
 		{name: workers, replicas: 2, template: {spec: {parallelism: 4, completions: 3, template: {` + spec + `}}}}]}}`,
@@ -59,7 +59,7 @@ var kinds = map[string]struct{ object, inferred, declared string }{
 	"a PyTorchJob, its master first": {object: `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, spec: {pytorchReplicaSpecs: {
 		Worker: {replicas: 3, template: {` + spec + `}}, Master: {template: {` + spec + `}}}}}`,
 		inferred: "template.spec.pytorchReplicaSpecs.Master.template*1 training.kubeflow.org/replica-index; template.spec.pytorchReplicaSpecs.Worker.template*3 training.kubeflow.org/replica-index"},
-	"a PyTorchJob of workers": {object: `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, spec: {pytorchReplicaSpecs: {Worker: {template: {` + spec + `}}}}}`,
+	"a PyTorchJob without a master": {object: `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, spec: {pytorchReplicaSpecs: {Worker: {template: {` + spec + `}}}}}`,
 		inferred: "template.spec.pytorchReplicaSpecs.Worker.template*1 training.kubeflow.org/replica-index"},
 	"a RayCluster": {object: `{apiVersion: ray.io/v1, kind: RayCluster, spec: {headGroupSpec: {template: {` + spec + `}}, workerGroupSpecs: [
 		{replicas: 2, template: {` + spec + `}}, {template: {` + spec + `}}]}}`,
@@ -70,10 +70,10 @@ var kinds = map[string]struct{ object, inferred, declared string }{
 	"an MPIJob is declared": {object: `{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, spec: {mpiReplicaSpecs: {
 		Worker: {replicas: 2, template: {` + spec + `}}, Launcher: {replicas: 1, template: {` + spec + `}}}}}`,
 		declared: "template.spec.mpiReplicaSpecs.Launcher.template*1; template.spec.mpiReplicaSpecs.Worker.template*2"},
-	"B-28: of three pods in each of two groups four are workers": {object: `{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, spec: {replicas: 2,
+	"B-28: two groups of three pods have four workers": {object: `{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, spec: {replicas: 2,
 		leaderWorkerTemplate: {size: 3, leaderTemplate: {` + spec + `}, workerTemplate: {` + spec + `}}}}`,
 		declared: "template.spec.leaderWorkerTemplate.leaderTemplate*2; template.spec.leaderWorkerTemplate.workerTemplate*4"},
-	"leaders made of the template of workers": {object: `{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, spec: {replicas: 2,
+	"leaders that use the worker template": {object: `{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, spec: {replicas: 2,
 		leaderWorkerTemplate: {size: 3, workerTemplate: {` + spec + `}}}}`, declared: "template.spec.leaderWorkerTemplate.workerTemplate*6"},
 	"an ElasticJob": {object: `{apiVersion: elastic.pytorch.org/v1alpha1, kind: ElasticJob, spec: {replicaSpecs: {Worker: {replicas: 2, template: {` + spec + `}}}}}`,
 		declared: "template.spec.replicaSpecs.Worker.template*2"},
@@ -95,7 +95,7 @@ func TestInfer(t *testing.T) {
 				t.Error(diff)
 			}
 			if inferred == nil {
-				t.Error("no sets are nil, which the definition does not allow")
+				t.Error("the pod sets are nil, which the CRD does not allow")
 			}
 		})
 	}
@@ -103,12 +103,12 @@ func TestInfer(t *testing.T) {
 
 func TestInferInvalidObjects(t *testing.T) {
 	for name, tc := range map[string]struct{ object, want string }{
-		"a Job without a template":     {`{apiVersion: batch/v1, kind: Job, spec: {}}`, "missing field 'template'"},
-		"a Job without a pod":          {`{apiVersion: batch/v1, kind: Job, spec: {template: {}}}`, "does not contain a spec"},
-		"a Pod of wrong types":         {`{apiVersion: v1, kind: Pod, spec: {containers: 3}}`, "not parseable as a v1.PodSpec"},
-		"replicas that are no number":  {`{apiVersion: apps/v1, kind: Deployment, spec: {replicas: many, template: {` + spec + `}}}`, "non-int value many"},
-		"a RayCluster without a head":  {`{apiVersion: ray.io/v1, kind: RayCluster, spec: {}}`, "missing field 'headGroupSpec'"},
-		"a PyTorchJob of many masters": {`{apiVersion: kubeflow.org/v1, kind: PyTorchJob, spec: {pytorchReplicaSpecs: {Master: {replicas: x, template: {` + spec + `}}}}}`, "Master.replicas' non-int"},
+		"a Job without a template":           {`{apiVersion: batch/v1, kind: Job, spec: {}}`, "missing field 'template'"},
+		"a Job without a pod spec":           {`{apiVersion: batch/v1, kind: Job, spec: {template: {}}}`, "does not contain a spec"},
+		"a Pod with a wrong type":            {`{apiVersion: v1, kind: Pod, spec: {containers: 3}}`, "not parseable as a v1.PodSpec"},
+		"replicas that are not a number":     {`{apiVersion: apps/v1, kind: Deployment, spec: {replicas: many, template: {` + spec + `}}}`, "non-int value many"},
+		"a RayCluster without a head":        {`{apiVersion: ray.io/v1, kind: RayCluster, spec: {}}`, "missing field 'headGroupSpec'"},
+		"a PyTorchJob with invalid replicas": {`{apiVersion: kubeflow.org/v1, kind: PyTorchJob, spec: {pytorchReplicaSpecs: {Master: {replicas: x, template: {` + spec + `}}}}}`, "Master.replicas' non-int"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Infer(object(t, tc.object)); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -160,17 +160,17 @@ func TestCheck(t *testing.T) {
 		declared, inferred []v1beta2.AppWrapperPodSet
 		want               string
 	}{
-		"nothing declared":           {inferred: list(set("a", 1))},
-		"nothing inferred":           {declared: list(set("a", 1))},
-		"the same in another order":  {declared: list(set("b", 2), set("a", 1)), inferred: list(set("a", 1), set("b", 2))},
-		"one is one":                 {declared: list(v1beta2.AppWrapperPodSet{Path: "a"}), inferred: list(set("a", 1))},
-		"a path twice":               {declared: list(set("a", 1), set("a", 1)), want: "multiple DeclaredPodSets with path 'a'"},
-		"another number of sets":     {declared: list(set("a", 1)), inferred: list(set("a", 1), set("b", 1)), want: "DeclaredPodSet count 1 differs from inferred count 2"},
-		"another path":               {declared: list(set("b", 1)), inferred: list(set("a", 1)), want: "PodSet with path 'a' is missing"},
-		"another count":              {declared: list(set("a", 2)), inferred: list(set("a", 1)), want: "replica count 2 differs from inferred count 1 for PodSet at path position 'a'"},
-		"no replicas are not one":    {declared: list(set("a", 0)), inferred: list(set("a", 1)), want: "replica count 0 differs"},
-		"zero that is inferred":      {declared: list(set("a", 0)), inferred: list(set("a", 0))},
-		"one more than was inferred": {declared: list(set("a", 1), set("b", 1)), inferred: list(set("a", 1)), want: "count 2 differs from inferred count 1"},
+		"nothing declared":              {inferred: list(set("a", 1))},
+		"nothing inferred":              {declared: list(set("a", 1))},
+		"the same in a different order": {declared: list(set("b", 2), set("a", 1)), inferred: list(set("a", 1), set("b", 2))},
+		"one replica by default":        {declared: list(v1beta2.AppWrapperPodSet{Path: "a"}), inferred: list(set("a", 1))},
+		"a duplicate path":              {declared: list(set("a", 1), set("a", 1)), want: "multiple DeclaredPodSets with path 'a'"},
+		"a different number of sets":    {declared: list(set("a", 1)), inferred: list(set("a", 1), set("b", 1)), want: "DeclaredPodSet count 1 differs from inferred count 2"},
+		"a different path":              {declared: list(set("b", 1)), inferred: list(set("a", 1)), want: "PodSet with path 'a' is missing"},
+		"a different count":             {declared: list(set("a", 2)), inferred: list(set("a", 1)), want: "replica count 2 differs from inferred count 1 for PodSet at path position 'a'"},
+		"zero is not the default":       {declared: list(set("a", 0)), inferred: list(set("a", 1)), want: "replica count 0 differs"},
+		"zero is inferred":              {declared: list(set("a", 0)), inferred: list(set("a", 0))},
+		"one set more than inferred":    {declared: list(set("a", 1), set("b", 1)), inferred: list(set("a", 1)), want: "count 2 differs from inferred count 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Check(tc.declared, tc.inferred)

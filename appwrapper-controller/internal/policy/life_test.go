@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 )
 
-var lives = flag.Int("lives", 2000, "how many lives TestRandomLifeCyclesEnd plays")
+var lives = flag.Int("lives", 2000, "number of life cycles that TestRandomLifeCyclesEnd simulates")
 
 // part is a wrapped object with one pod in the simulated cluster.
 type part struct {
@@ -118,7 +118,7 @@ func (l *life) reconcile(t *testing.T, crash int) {
 
 func (l *life) create(t *testing.T, f *Facts) Outcome {
 	if f.Phase != v1beta2.Resuming || !f.Deployed || !f.Finalizer {
-		t.Fatalf("something is created in phase %q, deployed %t, finalizer %t", f.Phase, f.Deployed, f.Finalizer)
+		t.Fatalf("objects are created in phase %q, deployed %t, finalizer %t", f.Phase, f.Deployed, f.Finalizer)
 	}
 	for i := range l.parts {
 		p := &l.parts[i]
@@ -185,7 +185,7 @@ func (l *life) write(t *testing.T, f *Facts, d *Decision) {
 				t.Fatalf("ResourcesDeployed turns False while %v remain", left)
 			}
 			if kind == v1beta2.QuotaReserved && len(left) > 0 && d.Next != v1beta2.Succeeded {
-				t.Fatalf("the quota is given back in phase %q while %v remain", d.Next, left)
+				t.Fatalf("the quota is released in phase %q while %v remain", d.Next, left)
 			}
 		}
 		l.conditions[kind] = c.Status
@@ -269,7 +269,7 @@ func (l *life) happen(kind int) {
 }
 
 const (
-	ordinary = 6 // events without which no life can end
+	ordinary = 6 // events that every life cycle needs to end
 	all      = 16
 )
 
@@ -302,7 +302,7 @@ func TestRandomLifeCyclesEnd(t *testing.T) {
 			l.reconcile(t, 0)
 		}
 		if end == "" {
-			t.Fatalf("seed %d: after all it is %q, suspend %t, deployed %s, %v remain; it went %s", seed, l.facts.Phase, l.facts.Suspend,
+			t.Fatalf("seed %d: the life cycle does not end: phase %q, suspend %t, deployed %s, %v remain; phases so far %s", seed, l.facts.Phase, l.facts.Suspend,
 				l.conditions[v1beta2.ResourcesDeployed], l.remains(), strings.Join(l.log, " "))
 		}
 		ends[end]++
@@ -312,7 +312,7 @@ func TestRandomLifeCyclesEnd(t *testing.T) {
 	}
 	for _, end := range []string{"Succeeded", "Failed", "Suspended", "deleted"} {
 		if ends[end] == 0 {
-			t.Errorf("no life ended %s: %v", end, ends)
+			t.Errorf("no life cycle ended as %s: %v", end, ends)
 		}
 	}
 	known := map[string]bool{}
@@ -320,7 +320,7 @@ func TestRandomLifeCyclesEnd(t *testing.T) {
 		known[end.label()] = true
 	}
 	if diff := cmp.Diff(known, resets); diff != "" {
-		t.Errorf("resets that are known, and those that were made: %s", diff)
+		t.Errorf("resets (-known +simulated): %s", diff)
 	}
 	t.Log(ends)
 }

@@ -90,43 +90,43 @@ func TestUnhealthyConditions(t *testing.T) {
 		retries int32
 		again   time.Duration
 	}{
-		"healthy":                                          {facts(), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
-		"failed pods have the grace period":                {facts(have("Failed", "Running")), v1beta2.Running, "True/FoundFailedPods", 0, time.Minute},
-		"failed pods within it":                            {facts(have("Failed", "Running"), unhealthyFor(59*time.Second)), v1beta2.Running, "True/FoundFailedPods", 0, time.Second},
-		"failed pods after it":                             {facts(have("Failed", "Running"), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
-		"a pod and then its replacement failed":            {facts(have("Failed", "Failed", "Running", "Running"), unhealthyFor(time.Minute)), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
-		"a pod that terminates slowly":                     {facts(have("Running", "Terminating"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-2 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Running, "False/FoundNoFailedPods", 0, 3 * time.Minute},
-		"a pod that terminates too slowly":                 {facts(have("Running", "Terminating"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-6 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Resetting, "True/InsufficientPodsReady", 1, 0},
-		"pods that do not exist yet":                       {facts(have("Pending"), early), v1beta2.Running, "False/FoundNoFailedPods", 0, 30 * time.Second},
-		"pods that do not exist in time":                   {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
-		"nor within the grace period":                      {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-2 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Resetting, "True/InsufficientPodsReady", 1, 0},
-		"pods that do not run yet":                         {facts(have("Pending", "Running"), early), v1beta2.Running, "False/FoundNoFailedPods", 0, 4*time.Minute + 30*time.Second},
-		"pods that do not run in time":                     {facts(have("Pending", "Running"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-5 * time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
-		"a node marked NoExecute has none":                 {facts(func(f *Facts) { f.Evacuation = &Evacuation{Nodes: []string{"n"}} }), v1beta2.Resetting, "True/AutopilotNoExecute", 0, 0},
-		"a failed component has none":                      {facts(states(health.Failed)), v1beta2.Resetting, "True/FailedComponent", 1, 0},
-		"a component deleted by others fails it":           {facts(func(f *Facts) { f.Components[0].Presence = Absent }), v1beta2.Failed, "True/MissingComponent", 0, 0},
-		"a component being deleted by others":              {facts(func(f *Facts) { f.Components[0].Presence = Terminating }), v1beta2.Failed, "True/MissingComponent", 0, 0},
-		"one that may not be read is not missing":          {facts(func(f *Facts) { f.Components[0].Presence = Unreadable }), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
-		"no reset is left":                                 {facts(states(health.Failed), func(f *Facts) { f.Retries = 3 }), v1beta2.Failed, "True/FailedComponent", 3, 0},
-		"the last reset":                                   {facts(states(health.Failed), func(f *Facts) { f.Retries = 2 }), v1beta2.Resetting, "True/FailedComponent", 3, 0},
-		"an evacuation is subject to the limit":            {facts(func(f *Facts) { f.Retries, f.Evacuation = 3, &Evacuation{} }), v1beta2.Failed, "True/AutopilotNoExecute", 3, 0},
-		"an evacuation that has to wait":                   {facts(func(f *Facts) { f.Evacuation = &Evacuation{Held: "busy", Retry: time.Second} }), v1beta2.Running, "True/AutopilotNoExecute", 0, time.Second},
-		"an exit code that is terminal":                    {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.TerminalExitCodes = []int32{3} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
-		"an exit code that is not among retryables":        {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{4} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
-		"an exit code that is":                             {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{3} }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
-		"a failed pod that its controller goes on without": {facts(have("Failed", "Running"), elastic(true)), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
-		"a failed pod of a later stage":                    {facts(have("Failed", "Running"), elastic(false), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
-		"a failed pod that leaves too few":                 {facts(have("Failed"), elastic(false), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
-		"recovered by its own controller":                  {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Running, "False/RecoveringBelow", 0, time.Minute},
-		"recovered while it waits to leave a node": {facts(have("Failed", "Running"), func(f *Facts) {
+		"healthy":                                  {facts(), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
+		"failed pods have a grace period":          {facts(have("Failed", "Running")), v1beta2.Running, "True/FoundFailedPods", 0, time.Minute},
+		"failed pods within the grace period":      {facts(have("Failed", "Running"), unhealthyFor(59*time.Second)), v1beta2.Running, "True/FoundFailedPods", 0, time.Second},
+		"failed pods after the grace period":       {facts(have("Failed", "Running"), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"a pod and then its replacement failed":    {facts(have("Failed", "Failed", "Running", "Running"), unhealthyFor(time.Minute)), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
+		"a pod that terminates slowly":             {facts(have("Running", "Terminating"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-2 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Running, "False/FoundNoFailedPods", 0, 3 * time.Minute},
+		"a pod that terminates too slowly":         {facts(have("Running", "Terminating"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-6 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Resetting, "True/InsufficientPodsReady", 1, 0},
+		"pods that do not exist yet":               {facts(have("Pending"), early), v1beta2.Running, "False/FoundNoFailedPods", 0, 30 * time.Second},
+		"pods that do not exist in time":           {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
+		"pods missing after the grace period":      {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-2 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Resetting, "True/InsufficientPodsReady", 1, 0},
+		"pods that are not running yet":            {facts(have("Pending", "Running"), early), v1beta2.Running, "False/FoundNoFailedPods", 0, 4*time.Minute + 30*time.Second},
+		"pods that are not running in time":        {facts(have("Pending", "Running"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-5 * time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
+		"a node marked NoExecute, no grace period": {facts(func(f *Facts) { f.Evacuation = &Evacuation{Nodes: []string{"n"}} }), v1beta2.Resetting, "True/AutopilotNoExecute", 0, 0},
+		"a failed component, no grace period":      {facts(states(health.Failed)), v1beta2.Resetting, "True/FailedComponent", 1, 0},
+		"a component deleted by another client":    {facts(func(f *Facts) { f.Components[0].Presence = Absent }), v1beta2.Failed, "True/MissingComponent", 0, 0},
+		"a component being deleted by a client":    {facts(func(f *Facts) { f.Components[0].Presence = Terminating }), v1beta2.Failed, "True/MissingComponent", 0, 0},
+		"an unreadable component is not missing":   {facts(func(f *Facts) { f.Components[0].Presence = Unreadable }), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
+		"no reset is left":                         {facts(states(health.Failed), func(f *Facts) { f.Retries = 3 }), v1beta2.Failed, "True/FailedComponent", 3, 0},
+		"the last reset":                           {facts(states(health.Failed), func(f *Facts) { f.Retries = 2 }), v1beta2.Resetting, "True/FailedComponent", 3, 0},
+		"an evacuation at the retry limit":         {facts(func(f *Facts) { f.Retries, f.Evacuation = 3, &Evacuation{} }), v1beta2.Failed, "True/AutopilotNoExecute", 3, 0},
+		"an evacuation that must wait":             {facts(func(f *Facts) { f.Evacuation = &Evacuation{Held: "busy", Retry: time.Second} }), v1beta2.Running, "True/AutopilotNoExecute", 0, time.Second},
+		"a terminal exit code":                     {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.TerminalExitCodes = []int32{3} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
+		"an exit code that is not retryable":       {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{4} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
+		"a retryable exit code":                    {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{3} }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"a failed pod that is not needed":          {facts(have("Failed", "Running"), elastic(true)), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
+		"a failed pod of a later stage":            {facts(have("Failed", "Running"), elastic(false), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"a failed pod that leaves too few pods":    {facts(have("Failed"), elastic(false), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"recovered by its own controller":          {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Running, "False/RecoveringBelow", 0, time.Minute},
+		"recovered while its evacuation waits": {facts(have("Failed", "Running"), func(f *Facts) {
 			f.Recovering, f.Evacuation = now.Add(time.Minute), &Evacuation{Held: "busy", Retry: time.Second}
 		}), v1beta2.Running, "True/AutopilotNoExecute", 0, time.Second},
 		"a bad node does not wait for a recovery":  {facts(have("Failed", "Running"), func(f *Facts) { f.Recovering, f.Evacuation = now.Add(time.Minute), &Evacuation{} }), v1beta2.Resetting, "True/AutopilotNoExecute", 0, 0},
 		"the grace period begins after a recovery": {facts(have("Failed", "Running"), func(f *Facts) { f.Recovering = now }), v1beta2.Running, "True/FoundFailedPods", 0, time.Minute},
-		"a component that failed is past recovery": {facts(states(health.Failed), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Resetting, "True/FailedComponent", 1, 0},
-		"its own controller's time is over":        {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"a failed component cannot recover":        {facts(states(health.Failed), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Resetting, "True/FailedComponent", 1, 0},
+		"the recovery deadline has passed":         {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
 		"a signal that has not lasted long enough": {facts(func(f *Facts) { f.HoldDown = now.Add(time.Minute) }), v1beta2.Running, "False/FoundNoFailedPods", 0, time.Minute},
-		"suspension beats all of it":               {facts(states(health.Failed), func(f *Facts) { f.Suspend = true }), v1beta2.Suspending, "", 0, 0},
+		"suspension takes precedence":              {facts(states(health.Failed), func(f *Facts) { f.Suspend = true }), v1beta2.Suspending, "", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(tc.facts)
@@ -175,10 +175,10 @@ func TestElasticJobBelowMaximumIsHealthy(t *testing.T) {
 // running.
 func TestB1JobBetweenWavesHasNotSucceeded(t *testing.T) {
 	if d := Decide(facts(have("Succeeded", "Succeeded"))); d.Next != v1beta2.Running {
-		t.Errorf("it is %s", d.Next)
+		t.Errorf("phase %s", d.Next)
 	}
 	if d := Decide(facts(have("Succeeded", "Succeeded"), states(health.Complete))); d.Next != v1beta2.Succeeded {
-		t.Errorf("a complete Job: it is %s", d.Next)
+		t.Errorf("a complete Job: phase %s", d.Next)
 	}
 }
 
@@ -190,21 +190,21 @@ func TestB3GracePeriodsRestartAfterReadiness(t *testing.T) {
 	}
 	d = Decide(facts(have("Running"), func(f *Facts) { f.Ready, f.Clocks.NotReadySince = false, now.Add(-59*time.Second) }))
 	if d.After != time.Second {
-		t.Errorf("it looks again after %s", d.After)
+		t.Errorf("the next reconcile is after %s", d.After)
 	}
 	if d = Decide(facts(have("Running"), func(f *Facts) { f.Components[0].Report.Pods = new(int32(1)) })); condition(d, v1beta2.PodsReady) != "True/SufficientPodsReady" {
 		t.Error("a workload that was scaled down is not ready")
 	}
 	restarting := func(f *Facts) { f.Components[0].Report.Restarting, f.Ready = true, false }
 	if d = Decide(facts(have("Failed", "Running"), restarting, func(f *Facts) { f.Clocks.NotReadySince = now })); condition(d, v1beta2.Unhealthy) != "False/FoundNoFailedPods" {
-		t.Error("a component that restarts is asked for its failed pods")
+		t.Error("failed pods of a restarting component count")
 	}
 }
 
 // B-4, further tested in package pods: a Job that succeeded despite a failed pod counts as succeeded.
 func TestB4FailedPodOfCompleteJob(t *testing.T) {
 	if d := Decide(facts(have("Failed", "Succeeded"), states(health.Complete))); d.Next != v1beta2.Succeeded {
-		t.Errorf("it is %s", d.Next)
+		t.Errorf("phase %s", d.Next)
 	}
 }
 
@@ -217,11 +217,11 @@ func TestB5SuccessTTLStartsAtSuccess(t *testing.T) {
 	}
 	after := facts(p, func(f *Facts) { f.Phase, f.Clocks = v1beta2.Succeeded, d.Clocks })
 	if d := Decide(after); d.Do != Nothing || d.After != time.Minute {
-		t.Errorf("it does %d, again after %s", d.Do, d.After)
+		t.Errorf("action %d, again after %s", d.Do, d.After)
 	}
 	after.Now = now.Add(time.Minute)
 	if after.Remains = []Remains{{Name: "Job j"}}; Decide(after).Do != Delete {
-		t.Error("nothing is removed in the end")
+		t.Error("nothing is removed after the TTL")
 	}
 }
 
@@ -234,11 +234,11 @@ func TestB6DeletionPauseStartsAtFailure(t *testing.T) {
 	d := Decide(facts(states(health.Failed), p))
 	after := facts(p, func(f *Facts) { f.Phase, f.Clocks, f.Now = v1beta2.Failed, d.Clocks, now.Add(59*time.Minute) })
 	if d := Decide(after); d.Do != Nothing || d.After != time.Minute || condition(d, v1beta2.DeletingResources) != "False/DeletionPaused" {
-		t.Errorf("it does %d, again after %s", d.Do, d.After)
+		t.Errorf("action %d, again after %s", d.Do, d.After)
 	}
 	after.Suspend, after.Remains = true, []Remains{{Name: "Job j"}}
 	if d := Decide(after); d.Do != Delete {
-		t.Error("suspension does not end the time for debugging")
+		t.Error("suspension does not end the deletion pause")
 	}
 }
 
@@ -266,7 +266,7 @@ func TestB9EvacuationLimit(t *testing.T) {
 		t.Errorf("%s, %+v", d.Next, d.Ends)
 	}
 	if d := Decide(facts(evacuated, func(f *Facts) { f.EvacuationLimit = new(restart.Budget(2)) })); d.Next != v1beta2.Failed {
-		t.Errorf("above its limit it is %s", d.Next)
+		t.Errorf("above the limit: phase %s", d.Next)
 	}
 }
 
@@ -277,7 +277,7 @@ func TestB14NewAttemptResetsClocks(t *testing.T) {
 		f.Clocks = Clocks{AttemptStart: now.Add(-time.Hour), UnhealthySince: now.Add(-time.Hour), DeletionStart: now.Add(-time.Hour), DeletionEnd: now.Add(-89 * time.Second)}
 	})
 	if d := Decide(f); d.Next != v1beta2.Resetting || d.After != time.Second {
-		t.Errorf("the pause counts from the removal: %s, again after %s", d.Next, d.After)
+		t.Errorf("the pause starts after the removal: phase %s, again after %s", d.Next, d.After)
 	}
 	f.Now = now.Add(time.Second)
 	d := Decide(f)
@@ -306,11 +306,11 @@ func TestPodGracePeriodsStartAtCreation(t *testing.T) {
 	})
 	d := AfterCreate(f, Outcome{})
 	if d.Next != v1beta2.Running {
-		t.Fatalf("it is %s", d.Next)
+		t.Fatalf("phase %s", d.Next)
 	}
 	f.Phase, f.Clocks, f.Now = d.Next, d.Clocks, now.Add(time.Second)
 	if d = Decide(f); d.Next != v1beta2.Running || condition(d, v1beta2.Unhealthy) != "False/FoundNoFailedPods" {
-		t.Errorf("it is %s, %s", d.Next, condition(d, v1beta2.Unhealthy))
+		t.Errorf("phase %s, condition %s", d.Next, condition(d, v1beta2.Unhealthy))
 	}
 }
 
@@ -321,11 +321,11 @@ func TestB15SucceededComponentMayBeDeleted(t *testing.T) {
 		f.Components[0].Succeeded, f.Components[0].Presence = true, Absent
 	})
 	if d := Decide(f); d.Next != v1beta2.Running || condition(d, v1beta2.PodsReady) != "False/InsufficientPodsReady" {
-		t.Errorf("it is %s, %s", d.Next, condition(d, v1beta2.PodsReady))
+		t.Errorf("phase %s, condition %s", d.Next, condition(d, v1beta2.PodsReady))
 	}
 	f.Components = f.Components[:1]
 	if d := Decide(f); d.Next != v1beta2.Succeeded {
-		t.Errorf("when all is done it is %s", d.Next)
+		t.Errorf("with only completed components: phase %s", d.Next)
 	}
 }
 
@@ -337,10 +337,10 @@ func TestB26ObjectTTL(t *testing.T) {
 			t.Errorf("%s, by default: %d", phase, d.Do)
 		}
 		if f.Parameters.ObjectTTL = 2 * time.Hour; Decide(f).After != time.Hour {
-			t.Errorf("%s: it is not looked at again", phase)
+			t.Errorf("%s: no reconcile is requested for the TTL", phase)
 		}
 		if f.Parameters.ObjectTTL = time.Hour; Decide(f).Do != DeleteObject {
-			t.Errorf("%s: it stays", phase)
+			t.Errorf("%s: the AppWrapper is not deleted", phase)
 		}
 	}
 }
@@ -349,11 +349,11 @@ func TestB26ObjectTTL(t *testing.T) {
 func TestB27RetryDecay(t *testing.T) {
 	f := facts(states(health.Failed), func(f *Facts) { f.Retries, f.ReadyFor = 3, 24*time.Hour })
 	if d := Decide(f); d.Next != v1beta2.Failed {
-		t.Errorf("by default it is %s", d.Next)
+		t.Errorf("by default: phase %s", d.Next)
 	}
 	f = facts(states(health.Failed), func(f *Facts) { f.Retries, f.ReadyFor, f.Parameters.RetryDecay = 3, 24*time.Hour, time.Hour })
 	if d := Decide(f); d.Next != v1beta2.Resetting || d.Retries != 1 {
-		t.Errorf("it is %s, %d", d.Next, d.Retries)
+		t.Errorf("phase %s, %d resets", d.Next, d.Retries)
 	}
 }
 
@@ -367,19 +367,19 @@ func TestSuccessByPods(t *testing.T) {
 		facts *Facts
 		next  v1beta2.AppWrapperPhase
 	}{
-		"all have succeeded":               {facts(have("Succeeded", "Succeeded"), byPods), v1beta2.Succeeded},
-		"one runs":                         {facts(have("Succeeded", "Running"), byPods), v1beta2.Running},
-		"one is missing":                   {facts(have("Succeeded"), byPods), v1beta2.Running},
-		"pods of the published controller": {facts(have("Succeeded", "Succeeded"), byPods, unlabelled), v1beta2.Succeeded},
-		"one of them failed":               {facts(have("Succeeded", "Succeeded", "Failed"), byPods, unlabelled), v1beta2.Running},
-		"one of them waits":                {facts(have("Succeeded", "Succeeded", "Pending"), byPods, unlabelled), v1beta2.Running},
-		"without any pods nothing is done": {facts(have(), func(f *Facts) { f.Components[0].Pods = 0 }), v1beta2.Running},
-		"a component without pods is no bar": {facts(have("Succeeded", "Succeeded"), byPods, func(f *Facts) {
+		"all have succeeded":              {facts(have("Succeeded", "Succeeded"), byPods), v1beta2.Succeeded},
+		"one is running":                  {facts(have("Succeeded", "Running"), byPods), v1beta2.Running},
+		"one is missing":                  {facts(have("Succeeded"), byPods), v1beta2.Running},
+		"pods of the upstream controller": {facts(have("Succeeded", "Succeeded"), byPods, unlabelled), v1beta2.Succeeded},
+		"one of them failed":              {facts(have("Succeeded", "Succeeded", "Failed"), byPods, unlabelled), v1beta2.Running},
+		"one of them is pending":          {facts(have("Succeeded", "Succeeded", "Pending"), byPods, unlabelled), v1beta2.Running},
+		"no component has pods":           {facts(have(), func(f *Facts) { f.Components[0].Pods = 0 }), v1beta2.Running},
+		"a component without pods is ignored": {facts(have("Succeeded", "Succeeded"), byPods, func(f *Facts) {
 			f.Components = append(f.Components, Component{Name: "Service s", Created: true, Presence: Present})
 		}), v1beta2.Succeeded},
 	} {
 		if d := Decide(tc.facts); d.Next != tc.next {
-			t.Errorf("%s: it is %s", name, d.Next)
+			t.Errorf("%s: phase %s", name, d.Next)
 		}
 	}
 }
@@ -412,10 +412,10 @@ func TestClocksFromConditions(t *testing.T) {
 func TestTerminalExitCodeOfFailedComponent(t *testing.T) {
 	terminal := func(f *Facts) { f.Parameters.TerminalExitCodes = []int32{3} }
 	if d := Decide(facts(have("Failed", "Running"), states(health.Failed), terminal)); d.Next != v1beta2.Failed {
-		t.Errorf("it is %s", d.Next)
+		t.Errorf("phase %s", d.Next)
 	}
 	if d := Decide(facts(have("Failed", "Running"), states(health.Failed))); d.Next != v1beta2.Resetting {
-		t.Errorf("without such codes it is %s", d.Next)
+		t.Errorf("without terminal exit codes: phase %s", d.Next)
 	}
 }
 
@@ -431,11 +431,11 @@ func TestFinishedComponentIsNotMissing(t *testing.T) {
 		"complete and being deleted": {health.Complete, Terminating, v1beta2.Succeeded, "False/FoundNoFailedPods"},
 		"failed and gone":            {health.Failed, Absent, v1beta2.Resetting, "True/FailedComponent"},
 		"failed and being deleted":   {health.Failed, Terminating, v1beta2.Resetting, "True/FailedComponent"},
-		"gone without an end":        {health.Unknown, Absent, v1beta2.Failed, "True/MissingComponent"},
+		"gone before it finished":    {health.Unknown, Absent, v1beta2.Failed, "True/MissingComponent"},
 	} {
 		d := Decide(facts(states(tc.state), func(f *Facts) { f.Components[0].Presence = tc.presence }))
 		if d.Next != tc.next || condition(d, v1beta2.Unhealthy) != tc.says {
-			t.Errorf("%s: it is %s, %s", name, d.Next, condition(d, v1beta2.Unhealthy))
+			t.Errorf("%s: phase %s, condition %s", name, d.Next, condition(d, v1beta2.Unhealthy))
 		}
 	}
 }
@@ -470,10 +470,10 @@ func TestPodsOfEachJobWaveMustRun(t *testing.T) {
 		says  string
 		again time.Duration
 	}{
-		"the second wave runs":              {waves(time.Hour, "Succeeded", "Succeeded", "Running", "Running"), "False/FoundNoFailedPods", 0},
-		"the second wave begins":            {waves(time.Minute, "Succeeded", "Succeeded", "Pending", "Pending"), "False/FoundNoFailedPods", 4 * time.Minute},
-		"one pod of it does not come":       {waves(5*time.Minute, "Succeeded", "Succeeded", "Running", "Pending"), "True/InsufficientPodsReady", time.Minute},
-		"none has come for a hundred hours": {waves(100*time.Hour, "Succeeded", "Succeeded", "Pending", "Pending"), "True/InsufficientPodsReady", time.Minute},
+		"the second wave is running":         {waves(time.Hour, "Succeeded", "Succeeded", "Running", "Running"), "False/FoundNoFailedPods", 0},
+		"the second wave begins":             {waves(time.Minute, "Succeeded", "Succeeded", "Pending", "Pending"), "False/FoundNoFailedPods", 4 * time.Minute},
+		"one pod of the wave does not start": {waves(5*time.Minute, "Succeeded", "Succeeded", "Running", "Pending"), "True/InsufficientPodsReady", time.Minute},
+		"no pod has started for 100 hours":   {waves(100*time.Hour, "Succeeded", "Succeeded", "Pending", "Pending"), "True/InsufficientPodsReady", time.Minute},
 	} {
 		if d := Decide(tc.facts); condition(d, v1beta2.Unhealthy) != tc.says || d.After != tc.again {
 			t.Errorf("%s: %s, again after %s", name, condition(d, v1beta2.Unhealthy), d.After)
@@ -481,7 +481,7 @@ func TestPodsOfEachJobWaveMustRun(t *testing.T) {
 	}
 }
 
-// A cluster with many succeeded pods deletes some of them. The Job status still counts them.
+// The pod garbage collector deletes succeeded pods when there are many. The Job status still counts them.
 func TestSucceededPodsMayBeDeleted(t *testing.T) {
 	job := func(parallelism, completions, succeeded int64, ago time.Duration, phases ...corev1.PodPhase) *Facts {
 		return facts(have(phases...), func(f *Facts) {
@@ -502,15 +502,15 @@ func TestSucceededPodsMayBeDeleted(t *testing.T) {
 		ready, unwell string
 	}{
 		"the last wave is smaller":             {job(4, 6, 4, 0, "Running", "Running"), "True/SufficientPodsReady", "False/FoundNoFailedPods"},
-		"not all of those that succeeded are":  {job(4, 6, 5, 0, "Succeeded", "Running"), "True/SufficientPodsReady", "False/FoundNoFailedPods"},
+		"some succeeded pods still exist":      {job(4, 6, 5, 0, "Succeeded", "Running"), "True/SufficientPodsReady", "False/FoundNoFailedPods"},
 		"the last pods of a Job without waves": {job(4, 4, 3, 0, "Running"), "True/SufficientPodsReady", "False/FoundNoFailedPods"},
-		"a pod of the last wave is not there":  {job(4, 4, 2, 10*time.Minute, "Running"), "False/InsufficientPodsReady", "True/InsufficientPodsReady"},
-		"pods that do not say whose they are": {func() *Facts {
+		"a pod of the last wave is missing":    {job(4, 4, 2, 10*time.Minute, "Running"), "False/InsufficientPodsReady", "True/InsufficientPodsReady"},
+		"pods without the component label": {func() *Facts {
 			f := job(4, 6, 4, 0, "Running", "Running")
 			f.Pods.ByComponent = map[int]pods.Count{pods.UnknownComponent: f.Pods.All}
 			return f
 		}(), "True/SufficientPodsReady", "False/FoundNoFailedPods"},
-		"a pod that succeeded is not counted yet": {job(4, 4, 2, 0, "Succeeded", "Succeeded", "Succeeded", "Running"), "True/SufficientPodsReady", "False/FoundNoFailedPods"},
+		"a succeeded pod is not counted yet": {job(4, 4, 2, 0, "Succeeded", "Succeeded", "Succeeded", "Running"), "True/SufficientPodsReady", "False/FoundNoFailedPods"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(tc.facts)

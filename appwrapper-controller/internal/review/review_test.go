@@ -30,22 +30,22 @@ func TestSignatureCannotBeForged(t *testing.T) {
 		change func(*v1beta2.AppWrapper)
 		ok     bool
 	}{
-		"as it was stamped": {func(*v1beta2.AppWrapper) {}, true},
-		"keys in another order": {func(aw *v1beta2.AppWrapper) {
+		"unchanged": {func(*v1beta2.AppWrapper) {}, true},
+		"keys in a different order": {func(aw *v1beta2.AppWrapper) {
 			aw.Spec.Components[0].Template.Raw = []byte(`{"kind":"Pod","apiVersion":"v1"}`)
 		}, true},
-		"suspended, and labelled":  {func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend, aw.Labels = true, map[string]string{"a": "b"} }, true},
+		"suspended and labeled":    {func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend, aw.Labels = true, map[string]string{"a": "b"} }, true},
 		"never stamped":            {func(aw *v1beta2.AppWrapper) { aw.Annotations = nil }, false},
 		"stamped with another key": {func(aw *v1beta2.AppWrapper) { _ = reviews(t, "theirs").Stamp(aw, noon) }, false},
-		"another template": {func(aw *v1beta2.AppWrapper) {
+		"a different template": {func(aw *v1beta2.AppWrapper) {
 			aw.Spec.Components[0].Template.Raw = []byte(`{"apiVersion":"v1","kind":"Secret"}`)
 		}, false},
-		"one template more":         {func(aw *v1beta2.AppWrapper) { aw.Spec.Components = append(aw.Spec.Components, aw.Spec.Components[0]) }, false},
-		"another namespace":         {func(aw *v1beta2.AppWrapper) { aw.Namespace = "other" }, false},
-		"copied to a later one":     {func(aw *v1beta2.AppWrapper) { aw.CreationTimestamp = metav1.NewTime(noon.Add(time.Hour)) }, false},
-		"with another time":         {func(aw *v1beta2.AppWrapper) { aw.Annotations[Annotation] = "1" + aw.Annotations[Annotation] }, false},
-		"what is not a stamp":       {func(aw *v1beta2.AppWrapper) { aw.Annotations[Annotation] = "true" }, false},
-		"clocks that are not equal": {func(aw *v1beta2.AppWrapper) { aw.CreationTimestamp = metav1.NewTime(noon.Add(-time.Minute)) }, true},
+		"an additional template":       {func(aw *v1beta2.AppWrapper) { aw.Spec.Components = append(aw.Spec.Components, aw.Spec.Components[0]) }, false},
+		"a different namespace":        {func(aw *v1beta2.AppWrapper) { aw.Namespace = "other" }, false},
+		"copied to a later AppWrapper": {func(aw *v1beta2.AppWrapper) { aw.CreationTimestamp = metav1.NewTime(noon.Add(time.Hour)) }, false},
+		"with a different time":        {func(aw *v1beta2.AppWrapper) { aw.Annotations[Annotation] = "1" + aw.Annotations[Annotation] }, false},
+		"not a stamp":                  {func(aw *v1beta2.AppWrapper) { aw.Annotations[Annotation] = "true" }, false},
+		"clock skew":                   {func(aw *v1beta2.AppWrapper) { aw.CreationTimestamp = metav1.NewTime(noon.Add(-time.Minute)) }, true},
 	} {
 		aw := MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod}`).Obj()
 		aw.CreationTimestamp = metav1.NewTime(noon)
@@ -62,10 +62,10 @@ func TestSignatureCannotBeForged(t *testing.T) {
 func TestVerifyFailsWithoutAKey(t *testing.T) {
 	aw := MakeAppWrapper("a").Pod("p").Obj()
 	if err := With(t.TempDir()).Stamp(aw, noon); err == nil {
-		t.Error("it is stamped")
+		t.Error("stamped without a key")
 	}
 	aw.Annotations = map[string]string{Annotation: "1.x"}
 	if err := With(t.TempDir()).Verify(aw); err == nil {
-		t.Error("it is verified")
+		t.Error("verified without a key")
 	}
 }

@@ -41,17 +41,17 @@ func TestAnnotations(t *testing.T) {
 		"above the maximum":                 {key: v1beta2.WarmupGracePeriodKey, value: "48h", get: func(p Parameters) any { return p.WarmupGracePeriod }, want: 24 * time.Hour},
 		"debugging above the maximum":       {key: v1beta2.DeletionOnFailureGracePeriodKey, value: "25h", get: func(p Parameters) any { return p.DeletionOnFailureGracePeriod }, want: 24 * time.Hour},
 		"below zero":                        {key: v1beta2.FailureGracePeriodKey, value: "-5m", get: func(p Parameters) any { return p.FailureGracePeriod }, want: time.Duration(0)},
-		"no duration":                       {key: v1beta2.FailureGracePeriodKey, value: "60", get: func(p Parameters) any { return p.FailureGracePeriod }, want: time.Minute, problem: `"60" is not a duration`},
+		"not a duration":                    {key: v1beta2.FailureGracePeriodKey, value: "60", get: func(p Parameters) any { return p.FailureGracePeriod }, want: time.Minute, problem: `"60" is not a duration`},
 		"a time to live below its ceiling":  {key: v1beta2.SuccessTTLKey, value: "1h", get: func(p Parameters) any { return p.SuccessTTL }, want: time.Hour},
 		"a time to live above its ceiling":  {key: v1beta2.SuccessTTLKey, value: "200h", get: func(p Parameters) any { return p.SuccessTTL }, want: 168 * time.Hour},
 		"a time to live above the maximum":  {key: v1beta2.SuccessTTLKey, value: "48h", get: func(p Parameters) any { return p.SuccessTTL }, want: 48 * time.Hour},
-		"no time to live":                   {key: v1beta2.SuccessTTLKey, value: "0s", get: func(p Parameters) any { return p.SuccessTTL }, want: 168 * time.Hour, problem: "below the minimum"},
+		"a time to live of zero":            {key: v1beta2.SuccessTTLKey, value: "0s", get: func(p Parameters) any { return p.SuccessTTL }, want: 168 * time.Hour, problem: "below the minimum"},
 		"a limit":                           {key: v1beta2.RetryLimitKey, value: "0", get: func(p Parameters) any { return int(p.RetryLimit) }, want: 0},
-		"a limit that is none":              {key: v1beta2.RetryLimitKey, value: "x", get: func(p Parameters) any { return int(p.RetryLimit) }, want: 3, problem: "not a whole number"},
-		"exit codes, with blanks":           {key: v1beta2.TerminalExitCodesKey, value: "3, 10", get: func(p Parameters) any { return p.TerminalExitCodes }, want: []int32{3, 10}},
-		"exit codes and something else":     {key: v1beta2.RetryableExitCodesKey, value: "3,x", get: func(p Parameters) any { return p.RetryableExitCodes }, want: []int32{3}, problem: `"x" is not an exit code`},
-		"a misspelt annotation (B-28)":      {key: "workload.codeflare.dev.appwrapper/delectionOnFailure", value: "1m", get: func(p Parameters) any { return p.DeletionOnFailureGracePeriod }, want: time.Duration(0), problem: "unknown annotation"},
-		"an annotation of somebody else":    {key: "example.com/a", value: "1m", get: func(p Parameters) any { return p.RetryLimit.Left(0) }, want: int32(3)},
+		"an invalid limit":                  {key: v1beta2.RetryLimitKey, value: "x", get: func(p Parameters) any { return int(p.RetryLimit) }, want: 3, problem: "not a whole number"},
+		"exit codes with spaces":            {key: v1beta2.TerminalExitCodesKey, value: "3, 10", get: func(p Parameters) any { return p.TerminalExitCodes }, want: []int32{3, 10}},
+		"an invalid exit code":              {key: v1beta2.RetryableExitCodesKey, value: "3,x", get: func(p Parameters) any { return p.RetryableExitCodes }, want: []int32{3}, problem: `"x" is not an exit code`},
+		"a misspelled annotation (B-28)":    {key: "workload.codeflare.dev.appwrapper/delectionOnFailure", value: "1m", get: func(p Parameters) any { return p.DeletionOnFailureGracePeriod }, want: time.Duration(0), problem: "unknown annotation"},
+		"an annotation of another project":  {key: "example.com/a", value: "1m", get: func(p Parameters) any { return p.RetryLimit.Left(0) }, want: int32(3)},
 		"a negative limit allows no resets": {key: v1beta2.RetryLimitKey, value: "-1", get: func(p Parameters) any { return p.RetryLimit.Allows(0) }, want: false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestDurationFormats(t *testing.T) {
 	}
 	for _, text := range []string{`"5"`, `true`, `""`, `1.5`, `{}`} {
 		if err := json.Unmarshal([]byte(text), new(Duration)); err == nil {
-			t.Errorf("%s is taken", text)
+			t.Errorf("%s is accepted", text)
 		}
 	}
 }
@@ -85,16 +85,16 @@ func TestFaultToleranceValidate(t *testing.T) {
 		change func(*AppWrapper)
 		want   string
 	}{
-		"the defaults do":            {func(*AppWrapper) {}, ""},
+		"the defaults":               {func(*AppWrapper) {}, ""},
 		"a period above the ceiling": {func(a *AppWrapper) { a.FaultTolerance.RetryPausePeriod = Duration(25 * time.Hour) }, "faultTolerance.resetPause: 25h0m0s exceeds gracePeriodCeiling"},
 		"admission after warmup":     {func(a *AppWrapper) { a.FaultTolerance.AdmissionGracePeriod = Duration(time.Hour) }, "admissionGracePeriod: 1h0m0s exceeds warmupGracePeriod"},
-		"no time to live":            {func(a *AppWrapper) { a.FaultTolerance.SuccessTTL = 0 }, "successTTLCeiling: 0s is not positive"},
+		"a time to live of zero":     {func(a *AppWrapper) { a.FaultTolerance.SuccessTTL = 0 }, "successTTLCeiling: 0s is not positive"},
 		"a negative period":          {func(a *AppWrapper) { a.FaultTolerance.FailureGracePeriod = -1 }, "failureGracePeriod: -1ns is negative"},
 		"an unknown effect":          {func(a *AppWrapper) { a.Autopilot.ResourceTaints["x"] = []corev1.Taint{{Key: "a", Effect: "No"}} }, `resourceTaints[x][0].effect: must be NoSchedule, NoExecute or PreferNoSchedule, not "No"`},
-		"a signal of two sources": {func(a *AppWrapper) {
+		"a signal with two sources": {func(a *AppWrapper) {
 			a.NodeHealth.Signals = signals.Table{{Effect: signals.Avoid, Taint: &signals.Taint{Key: "a"}, PodResourceHealth: true}}
 		}, "nodeHealth.signals[0]: 2 of label"},
-		"a bound below zero": {func(a *AppWrapper) { a.NodeHealth.MaxSimultaneousEvacuations = -1 }, "maxSimultaneousEvacuations: -1"},
+		"a negative limit": {func(a *AppWrapper) { a.NodeHealth.MaxSimultaneousEvacuations = -1 }, "maxSimultaneousEvacuations: -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := Default()
@@ -124,7 +124,7 @@ func FuzzExitCodes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string) {
 		p, _ := Read(map[string]string{v1beta2.TerminalExitCodesKey: value}, Default().FaultTolerance)
 		if len(p.TerminalExitCodes) > strings.Count(value, ",")+1 {
-			t.Errorf("%q has %v", value, p.TerminalExitCodes)
+			t.Errorf("%q is read as %v", value, p.TerminalExitCodes)
 		}
 	})
 }

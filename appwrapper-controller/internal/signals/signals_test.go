@@ -43,17 +43,17 @@ func TestSources(t *testing.T) {
 		node   *corev1.Node
 		want   bool
 	}{
-		"a label":                              {Signal{Label: health}, node(label("health", "ERR")), true},
-		"another value":                        {Signal{Label: health}, node(label("health", "PASS")), false},
-		"no label":                             {Signal{Label: health}, node(), false},
-		"a taint":                              {Signal{Taint: &Taint{Key: "out-of-service"}}, node(taint("out-of-service", "x", corev1.TaintEffectNoExecute)), true},
-		"a taint of another value":             {Signal{Taint: &Taint{Key: "a", Value: "b"}}, node(taint("a", "x", corev1.TaintEffectNoExecute)), false},
-		"a taint of another effect":            {Signal{Taint: &Taint{Key: "a", Effect: corev1.TaintEffectNoExecute}}, node(taint("a", "", corev1.TaintEffectNoSchedule)), false},
-		"a condition that is bad when True":    {Signal{Condition: &Condition{Type: "XIDErrors", Status: corev1.ConditionTrue}}, node(condition("XIDErrors", corev1.ConditionTrue)), true},
-		"a condition that is good when False":  {Signal{Condition: &Condition{Type: "XIDErrors", Status: corev1.ConditionTrue}}, node(condition("XIDErrors", corev1.ConditionFalse)), false},
-		"a condition that is bad when False":   {Signal{Condition: &Condition{Type: "KernelReady", Status: corev1.ConditionFalse}}, node(condition("KernelReady", corev1.ConditionFalse)), true},
-		"what a pod says is not about a node":  {Signal{PodResourceHealth: true}, node(label("health", "ERR")), false},
-		"a condition that nobody has reported": {Signal{Condition: &Condition{Type: "KernelReady", Status: corev1.ConditionFalse}}, node(), false},
+		"a label":                             {Signal{Label: health}, node(label("health", "ERR")), true},
+		"a different value":                   {Signal{Label: health}, node(label("health", "PASS")), false},
+		"no label":                            {Signal{Label: health}, node(), false},
+		"a taint":                             {Signal{Taint: &Taint{Key: "out-of-service"}}, node(taint("out-of-service", "x", corev1.TaintEffectNoExecute)), true},
+		"a taint with a different value":      {Signal{Taint: &Taint{Key: "a", Value: "b"}}, node(taint("a", "x", corev1.TaintEffectNoExecute)), false},
+		"a taint with a different effect":     {Signal{Taint: &Taint{Key: "a", Effect: corev1.TaintEffectNoExecute}}, node(taint("a", "", corev1.TaintEffectNoSchedule)), false},
+		"a condition that is bad when True":   {Signal{Condition: &Condition{Type: "XIDErrors", Status: corev1.ConditionTrue}}, node(condition("XIDErrors", corev1.ConditionTrue)), true},
+		"a condition that is good when False": {Signal{Condition: &Condition{Type: "XIDErrors", Status: corev1.ConditionTrue}}, node(condition("XIDErrors", corev1.ConditionFalse)), false},
+		"a condition that is bad when False":  {Signal{Condition: &Condition{Type: "KernelReady", Status: corev1.ConditionFalse}}, node(condition("KernelReady", corev1.ConditionFalse)), true},
+		"the device health of a pod":          {Signal{PodResourceHealth: true}, node(label("health", "ERR")), false},
+		"a condition that is not reported":    {Signal{Condition: &Condition{Type: "KernelReady", Status: corev1.ConditionFalse}}, node(), false},
 	} {
 		if _, got := tc.signal.since(tc.node); got != tc.want {
 			t.Errorf("%s: %v", name, got)
@@ -73,11 +73,11 @@ func TestHoldDownStartsAtTransition(t *testing.T) {
 		bad      bool
 		next     time.Time
 	}{
-		"it has just begun":       {bad, wantsG, 0, false, start.Add(time.Minute)},
-		"it has not lasted yet":   {bad, wantsG, 59 * time.Second, false, start.Add(time.Minute)},
-		"it has lasted":           {bad, wantsG, time.Minute, true, time.Time{}},
-		"it concerns other pods":  {bad, nil, time.Minute, false, time.Time{}},
-		"the condition is absent": {node(), wantsG, time.Minute, false, time.Time{}},
+		"at the transition":               {bad, wantsG, 0, false, start.Add(time.Minute)},
+		"before the end of the hold-down": {bad, wantsG, 59 * time.Second, false, start.Add(time.Minute)},
+		"after the hold-down":             {bad, wantsG, time.Minute, true, time.Time{}},
+		"other pods":                      {bad, nil, time.Minute, false, time.Time{}},
+		"the condition is absent":         {node(), wantsG, time.Minute, false, time.Time{}},
 	} {
 		found, next := table.Bad(tc.node, tc.requests, start.Add(tc.at))
 		if (found != nil) != tc.bad || !next.Equal(tc.next) {
@@ -97,13 +97,13 @@ func TestChanged(t *testing.T) {
 		before, after *corev1.Node
 		want          bool
 	}{
-		"another label":             {node(), node(label("other", "x")), false},
-		"a label that counts":       {node(), node(label("h", "x")), true},
-		"it is taken away":          {node(label("h", "x")), node(), true},
-		"a condition that is newer": {node(condition("Bad", corev1.ConditionTrue)), again, true},
-		"a bad node is new":         {nil, node(label("h", "x")), true},
-		"a bad node is gone":        {node(label("h", "x")), nil, true},
-		"a good node is gone":       {node(), nil, false},
+		"another label":               {node(), node(label("other", "x")), false},
+		"a matching label":            {node(), node(label("h", "x")), true},
+		"a matching label is removed": {node(label("h", "x")), node(), true},
+		"a newer condition":           {node(condition("Bad", corev1.ConditionTrue)), again, true},
+		"a bad node is added":         {nil, node(label("h", "x")), true},
+		"a bad node is deleted":       {node(label("h", "x")), nil, true},
+		"a good node is deleted":      {node(), nil, false},
 	} {
 		if got := table.Changed(tc.before, tc.after); got != tc.want {
 			t.Errorf("%s: %v", name, got)
@@ -114,10 +114,10 @@ func TestChanged(t *testing.T) {
 func TestConcerns(t *testing.T) {
 	s := Signal{Resources: []corev1.ResourceName{gpu}}
 	if s.Concerns(nil) || !s.Concerns(wantsG) || s.Concerns(map[corev1.ResourceName]bool{"cpu": true}) {
-		t.Error("exactly the pods that request the resource are meant")
+		t.Error("the signal must apply exactly to the pods that request the resource")
 	}
 	if !(Signal{}).Concerns(nil) {
-		t.Error("without resources all pods are meant")
+		t.Error("a signal without resources must apply to all pods")
 	}
 }
 
@@ -131,13 +131,13 @@ func TestAvoids(t *testing.T) {
 		node       *corev1.Node
 		hard, soft bool
 	}{
-		"a label is left to the affinity": {node(label("h", "x")), false, false},
-		"a condition":                     {node(condition("Bad", corev1.ConditionTrue)), true, false},
-		"a taint that is only disliked":   {node(taint("slow", "", "")), false, true},
-		"a good node":                     {node(), false, false},
+		"a label, which the affinity covers": {node(label("h", "x")), false, false},
+		"a condition":                        {node(condition("Bad", corev1.ConditionTrue)), true, false},
+		"a taint with SoftAvoid":             {node(taint("slow", "", "")), false, true},
+		"a good node":                        {node(), false, false},
 	} {
 		if hard, soft := table.Avoids(tc.node, nil, false, start), table.Avoids(tc.node, nil, true, start); hard != tc.hard || soft != tc.soft {
-			t.Errorf("%s: avoided %v, disliked %v", name, hard, soft)
+			t.Errorf("%s: must avoid %v, should avoid %v", name, hard, soft)
 		}
 	}
 }
@@ -152,18 +152,18 @@ func TestUnhealthyDevices(t *testing.T) {
 		status *corev1.PodStatus
 		want   bool
 	}{
-		"healthy":         {status(gpu, corev1.ResourceHealthStatusHealthy), false},
-		"unhealthy":       {status(gpu, corev1.ResourceHealthStatusUnhealthy), true},
-		"not known":       {status(gpu, corev1.ResourceHealthStatusUnknown), false},
-		"another device":  {status("example.com/nic", corev1.ResourceHealthStatusUnhealthy), false},
-		"nothing is said": {&corev1.PodStatus{}, false},
+		"healthy":            {status(gpu, corev1.ResourceHealthStatusHealthy), false},
+		"unhealthy":          {status(gpu, corev1.ResourceHealthStatusUnhealthy), true},
+		"unknown":            {status(gpu, corev1.ResourceHealthStatusUnknown), false},
+		"a different device": {status("example.com/nic", corev1.ResourceHealthStatusUnhealthy), false},
+		"no device status":   {&corev1.PodStatus{}, false},
 	} {
 		if got := table.Unhealthy(tc.status) != nil; got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	if table.WithoutEvacuation().Unhealthy(status(gpu, corev1.ResourceHealthStatusUnhealthy)) != nil {
-		t.Error("an operator who wants no evacuation gets one")
+		t.Error("WithoutEvacuation returns a table that evacuates pods")
 	}
 }
 
@@ -175,8 +175,8 @@ func TestInvalidSignals(t *testing.T) {
 		"taint: key":            {Effect: Avoid, Taint: &Taint{}},
 		"condition: type":       {Effect: Avoid, Condition: &Condition{Type: "a"}},
 		`effect: must be Avoid, SoftAvoid or Evacuate, not "Maybe"`: {Effect: "Maybe", Taint: &Taint{Key: "a"}},
-		"holdDown: must not":         {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: metav1.Duration{Duration: -1}},
-		"holdDown: may be set for a": {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: metav1.Duration{Duration: 1}},
+		"holdDown: must not":        {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: metav1.Duration{Duration: -1}},
+		"holdDown: may be set only": {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: metav1.Duration{Duration: 1}},
 	} {
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", s, err)

@@ -66,21 +66,21 @@ func TestInvalidAppWrappersAreRejected(t *testing.T) {
 		aw   *AppWrapper
 		want string // empty if accepted
 	}{
-		"a Job":                    {MakeAppWrapper("a").Job("j", 1), ""},
-		"a Job and a Service":      {MakeAppWrapper("a").Service("s").Job("j", 1), ""},
-		"an AppWrapper within":     {MakeAppWrapper("a").Job("j", 1).Component(`{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper}`), "spec.components[1].template: Forbidden: Nested AppWrappers are forbidden"},
-		"another namespace":        {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, metadata: {namespace: other}, ` + pods + `}`), "spec.components[0].template.metadata.namespace: Forbidden: AppWrappers cannot create objects in other namespaces"},
-		"no pods at all":           {MakeAppWrapper("a").Service("s"), "spec.components: Invalid value: 1: components contains no podspecs"},
-		"no components":            {MakeAppWrapper("a"), "components contains no podspecs"},
-		"more pod sets than Kueue": {many, "components contains 19 podspecs; at most 18 are allowed"},
-		"a path to nowhere":        {MakeAppWrapper("a").Component(`{apiVersion: x/v1, kind: X}`, v1beta2.AppWrapperPodSet{Path: "template.spec.x"}), "spec.components[0].podSets[0].path: Invalid value: \"template.spec.x\": path does not refer to a v1.PodSpecTemplate: at path position"},
-		"an empty path":            {MakeAppWrapper("a").Component(`{apiVersion: x/v1, kind: X}`, v1beta2.AppWrapperPodSet{}), "spec.components[0].podSets[0].path: Required value: podspec must specify path"},
-		"another count than known": {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {parallelism: 2, template: {`+pods+`}}}`, v1beta2.AppWrapperPodSet{Path: "template.spec.template"}), "replica count 1 differs from inferred count 2"},
-		"a Job without pods":       {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {}}`), "error inferring PodSets: template.spec.template does not refer"},
-		"B-20: no object":          {MakeAppWrapper("a").Change(func(aw *v1beta2.AppWrapper) { aw.Spec.Components = []v1beta2.AppWrapperComponent{{}} }), "spec.components[0].template: Invalid value: \"\": failed to decode as JSON"},
-		"B-20: another controller": {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, metadata: {ownerReferences: [{apiVersion: v1, kind: Pod, name: x, uid: y, controller: true}]}, ` + pods + `}`), "ownerReferences[0]: Forbidden"},
-		"an unknown pod field":     {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, spec: {newer: 1, containers: [{name: a}]}}`), `spec.components[0].template: Invalid value: "template": content at template.spec: strict decoding error: unknown field "newer"`},
-		"one in a declared set": {MakeAppWrapper("a").Component(`{apiVersion: x/v1, kind: X, spec: {template: {spec: {newer: 1, containers: [{name: a}]}}}}`, v1beta2.AppWrapperPodSet{Path: "template.spec.template"}),
+		"a Job":                           {MakeAppWrapper("a").Job("j", 1), ""},
+		"a Job and a Service":             {MakeAppWrapper("a").Service("s").Job("j", 1), ""},
+		"a nested AppWrapper":             {MakeAppWrapper("a").Job("j", 1).Component(`{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper}`), "spec.components[1].template: Forbidden: Nested AppWrappers are forbidden"},
+		"a different namespace":           {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, metadata: {namespace: other}, ` + pods + `}`), "spec.components[0].template.metadata.namespace: Forbidden: AppWrappers cannot create objects in other namespaces"},
+		"no pods":                         {MakeAppWrapper("a").Service("s"), "spec.components: Invalid value: 1: components contains no podspecs"},
+		"no components":                   {MakeAppWrapper("a"), "components contains no podspecs"},
+		"more pod sets than Kueue allows": {many, "components contains 19 podspecs; at most 18 are allowed"},
+		"a path that does not exist":      {MakeAppWrapper("a").Component(`{apiVersion: x/v1, kind: X}`, v1beta2.AppWrapperPodSet{Path: "template.spec.x"}), "spec.components[0].podSets[0].path: Invalid value: \"template.spec.x\": path does not refer to a v1.PodSpecTemplate: at path position"},
+		"an empty path":                   {MakeAppWrapper("a").Component(`{apiVersion: x/v1, kind: X}`, v1beta2.AppWrapperPodSet{}), "spec.components[0].podSets[0].path: Required value: podspec must specify path"},
+		"a count that differs":            {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {parallelism: 2, template: {`+pods+`}}}`, v1beta2.AppWrapperPodSet{Path: "template.spec.template"}), "replica count 1 differs from inferred count 2"},
+		"a Job without pods":              {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {}}`), "error inferring PodSets: template.spec.template does not refer"},
+		"B-20: no object":                 {MakeAppWrapper("a").Change(func(aw *v1beta2.AppWrapper) { aw.Spec.Components = []v1beta2.AppWrapperComponent{{}} }), "spec.components[0].template: Invalid value: \"\": failed to decode as JSON"},
+		"B-20: another controller":        {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, metadata: {ownerReferences: [{apiVersion: v1, kind: Pod, name: x, uid: y, controller: true}]}, ` + pods + `}`), "ownerReferences[0]: Forbidden"},
+		"an unknown pod field":            {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, spec: {newer: 1, containers: [{name: a}]}}`), `spec.components[0].template: Invalid value: "template": content at template.spec: strict decoding error: unknown field "newer"`},
+		"an unknown field in a declared set": {MakeAppWrapper("a").Component(`{apiVersion: x/v1, kind: X, spec: {template: {spec: {newer: 1, containers: [{name: a}]}}}}`, v1beta2.AppWrapperPodSet{Path: "template.spec.template"}),
 			`spec.components[0].podSets: Invalid value: "template.spec.template": content at template.spec.template.spec: strict decoding error: unknown field "newer"`},
 		"B-19: a long name": {MakeAppWrapper(strings.Repeat("a", 64)).Job("j", 1), "metadata.name: Invalid value"},
 	} {
@@ -102,15 +102,15 @@ func TestWarnings(t *testing.T) {
 		aw   *AppWrapper
 		want string
 	}{
-		"nothing to warn of":       {MakeAppWrapper("a").Job("j", 1), ""},
-		"a duration that is none":  {MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.WarmupGracePeriodKey, "5"), v1beta2.WarmupGracePeriodKey + `: "5" is not a duration`},
-		"B-28: a misspelt name":    {MakeAppWrapper("a").Job("j", 1).Annotation("workload.codeflare.dev.appwrapper/retrylimit", "5"), "unknown annotation"},
-		"B-20: a finalizer":        {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, metadata: {finalizers: [a/b]}, ` + pods + `}`), "[a/b] delay every reset"},
-		"a Job that is soon gone":  {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {ttlSecondsAfterFinished: 0, template: {` + pods + `}}}`), "spec.components[0].template.spec.ttlSecondsAfterFinished: an object that is deleted less than 1m0s"},
-		"a Job that stays a while": {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {ttlSecondsAfterFinished: 60, template: {` + pods + `}}}`), ""},
-		"an MPIJob soon gone": {MakeAppWrapper("a").Component(`{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, spec: {runPolicy: {ttlSecondsAfterFinished: 5}, mpiReplicaSpecs: {Worker: {template: {`+pods+`}}}}}`,
+		"no warnings":             {MakeAppWrapper("a").Job("j", 1), ""},
+		"an invalid duration":     {MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.WarmupGracePeriodKey, "5"), v1beta2.WarmupGracePeriodKey + `: "5" is not a duration`},
+		"B-28: a misspelled name": {MakeAppWrapper("a").Job("j", 1).Annotation("workload.codeflare.dev.appwrapper/retrylimit", "5"), "unknown annotation"},
+		"B-20: a finalizer":       {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, metadata: {finalizers: [a/b]}, ` + pods + `}`), "[a/b] delay every reset"},
+		"a Job with a short TTL":  {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {ttlSecondsAfterFinished: 0, template: {` + pods + `}}}`), "spec.components[0].template.spec.ttlSecondsAfterFinished: an object that is deleted less than 1m0s"},
+		"a Job with a longer TTL": {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {ttlSecondsAfterFinished: 60, template: {` + pods + `}}}`), ""},
+		"an MPIJob with a short TTL": {MakeAppWrapper("a").Component(`{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, spec: {runPolicy: {ttlSecondsAfterFinished: 5}, mpiReplicaSpecs: {Worker: {template: {`+pods+`}}}}}`,
 			v1beta2.AppWrapperPodSet{Path: "template.spec.mpiReplicaSpecs.Worker.template"}), "spec.runPolicy.ttlSecondsAfterFinished: an object"},
-		"more than an older Kueue": {nine, "9 pod sets exceed the limit of 8"},
+		"more pod sets than older Kueue versions allow": {nine, "9 pod sets exceed the limit of 8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			warnings, err := nothing.ValidateCreate(as(alice), tc.aw.Obj())
@@ -131,7 +131,7 @@ func TestAccessCheck(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := w.ValidateCreate(as(alice), MakeAppWrapper("a").Pod("p").Obj()); err == nil || !strings.Contains(err.Error(), "create it again") {
-		t.Errorf("allowed only the second time, so not signed: %v", err)
+		t.Errorf("allowed only by the second check, so not signed: %v", err)
 	}
 	want := authorizationv1.ResourceAttributes{Namespace: "default", Verb: "create", Version: "v1", Resource: "pods"}
 	if asked := r.asked[0]; *asked.ResourceAttributes != want || asked.User != "alice" || asked.UID != "1" || asked.Groups[0] != "users" {
@@ -143,11 +143,11 @@ func TestAccessCheck(t *testing.T) {
 	}
 	_, err = w.ValidateCreate(as(alice), MakeAppWrapper("a").Pod("p").Component(`{apiVersion: x/v1, kind: X}`).Obj())
 	if err == nil || !strings.Contains(err.Error(), "the cluster does not serve this kind") {
-		t.Errorf("B-20: a kind that nobody knows: %v", err)
+		t.Errorf("B-20: an unknown kind: %v", err)
 	}
 	r.err = errors.New("no answer")
 	if _, err = w.ValidateCreate(as(alice), MakeAppWrapper("a").Pod("p").Obj()); err == nil || !strings.Contains(err.Error(), "no answer") {
-		t.Errorf("without an answer: %v", err)
+		t.Errorf("failed access review: %v", err)
 	}
 }
 
@@ -163,19 +163,19 @@ func TestImmutableFields(t *testing.T) {
 		want   string
 	}{
 		"suspension":        {func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true }, ""},
-		"what Kueue writes": {func(aw *v1beta2.AppWrapper) { aw.Spec.Components[0].PodSetInfos = []v1beta2.AppWrapperPodSetInfo{{}} }, ""},
+		"the pod set infos": {func(aw *v1beta2.AppWrapper) { aw.Spec.Components[0].PodSetInfos = []v1beta2.AppWrapperPodSetInfo{{}} }, ""},
 		"annotations of sets": {func(aw *v1beta2.AppWrapper) {
 			aw.Spec.Components[0].DeclaredPodSets[0].Annotations = map[string]string{"a": "b"}
 		}, ""},
-		"one that was one before":  {func(aw *v1beta2.AppWrapper) { aw.Spec.Components[0].DeclaredPodSets[0].Replicas = new(int32(1)) }, ""},
-		"the number of components": {func(aw *v1beta2.AppWrapper) { aw.Spec.Components = nil }, "spec.components: Forbidden: attempt to change immutable field"},
-		"a template":               {func(aw *v1beta2.AppWrapper) { aw.Spec.Components[0].Template.Raw = []byte(`{}`) }, "spec.components[0].template.raw: Forbidden"},
-		"the number of sets":       {func(aw *v1beta2.AppWrapper) { aw.Spec.Components[0].DeclaredPodSets = nil }, "spec.components[0].podsets: Forbidden"},
-		"a count":                  {func(aw *v1beta2.AppWrapper) { aw.Spec.Components[0].DeclaredPodSets[0].Replicas = new(int32(2)) }, "podsets[0].replicas: Forbidden"},
-		"a path":                   {func(aw *v1beta2.AppWrapper) { aw.Spec.Components[0].DeclaredPodSets[0].Path = "template.b" }, "podsets[0].path: Forbidden"},
-		"who the user is":          {func(aw *v1beta2.AppWrapper) { aw.Labels[v1beta2.UserLabel] = "x" }, "metadata.labels[workload.codeflare.dev/user]: Forbidden"},
-		"the user's id":            {func(aw *v1beta2.AppWrapper) { aw.Labels[v1beta2.UserIDLabel] = "x" }, "metadata.labels[workload.codeflare.dev/userid]: Forbidden"},
-		"who manages it":           {func(aw *v1beta2.AppWrapper) { aw.Spec.ManagedBy = new("x") }, "spec.managedBy: Forbidden"},
+		"an explicit default count": {func(aw *v1beta2.AppWrapper) { aw.Spec.Components[0].DeclaredPodSets[0].Replicas = new(int32(1)) }, ""},
+		"the number of components":  {func(aw *v1beta2.AppWrapper) { aw.Spec.Components = nil }, "spec.components: Forbidden: attempt to change immutable field"},
+		"a template":                {func(aw *v1beta2.AppWrapper) { aw.Spec.Components[0].Template.Raw = []byte(`{}`) }, "spec.components[0].template.raw: Forbidden"},
+		"the number of sets":        {func(aw *v1beta2.AppWrapper) { aw.Spec.Components[0].DeclaredPodSets = nil }, "spec.components[0].podsets: Forbidden"},
+		"a count":                   {func(aw *v1beta2.AppWrapper) { aw.Spec.Components[0].DeclaredPodSets[0].Replicas = new(int32(2)) }, "podsets[0].replicas: Forbidden"},
+		"a path":                    {func(aw *v1beta2.AppWrapper) { aw.Spec.Components[0].DeclaredPodSets[0].Path = "template.b" }, "podsets[0].path: Forbidden"},
+		"the user name":             {func(aw *v1beta2.AppWrapper) { aw.Labels[v1beta2.UserLabel] = "x" }, "metadata.labels[workload.codeflare.dev/user]: Forbidden"},
+		"the user ID":               {func(aw *v1beta2.AppWrapper) { aw.Labels[v1beta2.UserIDLabel] = "x" }, "metadata.labels[workload.codeflare.dev/userid]: Forbidden"},
+		"managedBy":                 {func(aw *v1beta2.AppWrapper) { aw.Spec.ManagedBy = new("x") }, "spec.managedBy: Forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := nothing.ValidateUpdate(t.Context(), before().Obj(), before().Change(tc.change).Obj())
@@ -203,7 +203,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("sets %v", sets)
 	}
 	if aw.Spec.Components[1].DeclaredPodSets != nil {
-		t.Error("what Kueue infers itself is declared")
+		t.Error("pod sets that Kueue infers are declared")
 	}
 	aw.Labels[v1beta2.QueueLabel] = "mine"
 	if err := (appWrappers{queue: "default"}).Default(as(alice), aw); err != nil || aw.Labels[v1beta2.QueueLabel] != "mine" {
@@ -233,10 +233,10 @@ func TestOnlyAllowedAppWrappersAreSigned(t *testing.T) {
 		aw      *AppWrapper
 		stamped bool
 	}{
-		"what the user may create":         {w, MakeAppWrapper("a").Pod("p"), true},
-		"what the user may not":            {w, MakeAppWrapper("a").Pod("p").Job("j", 1), false},
-		"what cannot be read":              {w, MakeAppWrapper("a").Change(func(aw *v1beta2.AppWrapper) { aw.Spec.Components = []v1beta2.AppWrapperComponent{{}} }), false},
-		"anything, with the check set off": {nothing, MakeAppWrapper("a").Pod("p"), false},
+		"allowed components":       {w, MakeAppWrapper("a").Pod("p"), true},
+		"a forbidden component":    {w, MakeAppWrapper("a").Pod("p").Job("j", 1), false},
+		"an invalid component":     {w, MakeAppWrapper("a").Change(func(aw *v1beta2.AppWrapper) { aw.Spec.Components = []v1beta2.AppWrapperComponent{{}} }), false},
+		"without the access check": {nothing, MakeAppWrapper("a").Pod("p"), false},
 	} {
 		aw := tc.aw.Annotation(review.Annotation, "mine").Obj()
 		if err := tc.webhook.Default(as(alice), aw); err != nil {

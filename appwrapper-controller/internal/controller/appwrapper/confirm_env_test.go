@@ -55,7 +55,7 @@ func TestB2AbsenceIsConfirmedLive(t *testing.T) {
 		changed := job.DeepCopy()
 		changed.Annotations = map[string]string{"test.holdfast.dev/event": time.Now().String()}
 		w.OK(w.Patch(w.Context(), changed, client.MergeFrom(job)))
-		return "nobody has read the cache"
+		return "the controller has not read from the cache yet"
 	})
 	w.Always(func() string { return sandbox.Differs("phase", "Running", string(w.get("a").Status.Phase)) })
 	w.expire(job)
@@ -82,7 +82,7 @@ func TestB10UnreadableComponentIsNotMissing(t *testing.T) {
 	w.sweep()
 	w.Eventually(func() string {
 		if m := w.message("a", "DeletingResources"); !strings.Contains(m, "not allowed to") {
-			return "it says " + m
+			return "the message is " + m
 		}
 		return ""
 	})
@@ -114,7 +114,7 @@ func TestB12LostCreateResponse(t *testing.T) {
 			w.Eventually(func() string { return sandbox.Differs("creations", fmt.Sprint(attempts), fmt.Sprint(creations.Load())) })
 			w.awaitPhase("a", v1beta2.Suspended)
 			if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "j"}, &batchv1.Job{}); !apierrors.IsNotFound(err) {
-				t.Errorf("the Job is left: %v", err)
+				t.Errorf("the Job was not deleted: %v", err)
 			}
 		})
 	}
@@ -147,14 +147,14 @@ func TestB12LostCreateResponseAfterAnnouncement(t *testing.T) {
 				}
 				c := meta.FindStatusCondition(entries[0].Conditions, string(v1beta2.ResourcesDeployed))
 				if c == nil || !strings.Contains(c.Message, then.Error()) {
-					return fmt.Sprintf("the second error is not written down: %+v", c)
+					return fmt.Sprintf("the second error is not in the status: %+v", c)
 				}
 				return ""
 			})
 			w.suspend("a", true)
 			w.awaitPhase("a", v1beta2.Suspended)
 			if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "j"}, &batchv1.Job{}); !apierrors.IsNotFound(err) {
-				t.Errorf("the Job is left: %v", err)
+				t.Errorf("the Job was not deleted: %v", err)
 			}
 		})
 	}
@@ -183,7 +183,7 @@ func TestB13TerminatingObjectIsNotAdopted(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Resuming)
 	w.Always(func() string {
 		if p := w.get("a").Status.Phase; p == v1beta2.Running || p == v1beta2.Failed {
-			return "it is " + string(p)
+			return "the phase is " + string(p)
 		}
 		return ""
 	})

@@ -45,7 +45,7 @@ func TestJobDeletedDuringConfirmation(t *testing.T) {
 	}
 }
 
-// The Job ends and is deleted while the controller is busy, so that its end can no longer be read.
+// The Job ends and is deleted while the controller is busy, so the controller can no longer read how it ended.
 func TestJobDeletedBeforeItsEndIsObserved(t *testing.T) {
 	for end, want := range map[batchv1.JobConditionType]v1beta2.AppWrapperPhase{
 		batchv1.JobComplete: v1beta2.Succeeded, batchv1.JobFailed: v1beta2.Resetting,
@@ -68,7 +68,7 @@ func TestJobDeletedBeforeItsEndIsObserved(t *testing.T) {
 			key := owned{w.get("a").UID, reference{batchv1.SchemeGroupVersion.WithKind("Job"), client.ObjectKeyFromObject(job)}}
 			w.Eventually(func() string {
 				if _, known := w.reconciler.kinds.finished.Get(key); !known {
-					return "the cache shows the Job"
+					return "the deletion of the Job has not been recorded"
 				}
 				return ""
 			})

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// A JobSet with two workers that restarts in place. The test stands in for its controller, its orchestrator and the
-// kubelet.
+// jobSetInPlace is a JobSet with two workers that restart in place. The test stands in for its controller, its
+// orchestrator and the kubelet.
 const jobSetInPlace = `
 apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
@@ -77,7 +77,7 @@ func (w *world) worker(i, epoch int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("js-w-0-%d-%d", i, epoch), Namespace: w.Namespace}}
 }
 
-// says sets the annotation by which the JobSet's own controllers announce that they are recovering it. Level 0
+// says sets the annotation that the JobSet's own controllers use to announce that they are recovering it. Level 0
 // removes it.
 func (w *world) says(level int) {
 	w.Helper()
@@ -101,12 +101,12 @@ func (w *world) jobSetFails() {
 	w.OK(w.Status().Update(w.Context(), js))
 }
 
-// awaitNewJobSet waits for a new JobSet, and for the annotation on the AppWrapper that announces the reset.
+// awaitNewJobSet waits until the JobSet has been recreated and the AppWrapper is running.
 func (w *world) awaitNewJobSet(old types.UID) {
 	w.Helper()
 	w.Eventually(func() string {
 		if w.jobSet().GetUID() == old {
-			return "the JobSet is the old one"
+			return "the JobSet has not been recreated"
 		}
 		return ""
 	})
@@ -125,7 +125,7 @@ func (w *world) runningJobSet(annotations ...string) {
 	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
 }
 
-// impatient returns annotations with the shortest periods, so that anything counted as unhealthy has an effect.
+// impatient returns annotations that allow no grace period after a failure, so that any unhealthy state has an effect.
 func impatient() []string {
 	return []string{v1beta2.FailureGracePeriodKey, "0s", v1beta2.RetryLimitKey, "1"}
 }
@@ -217,6 +217,6 @@ func (w *world) awaitMark(level int) {
 		case level == 0 && !found, level > 0 && found && state.Level == level:
 			return ""
 		}
-		return fmt.Sprintf("in phase %s it says %+v, %s", aw.Status.Phase, state, condition)
+		return fmt.Sprintf("phase %s, annotation %+v, condition %s", aw.Status.Phase, state, condition)
 	})
 }

@@ -165,7 +165,7 @@ func TestDeletionRemovesEverything(t *testing.T) {
 	w.sweep()
 	w.Eventually(func() string {
 		if err := w.Get(w.Context(), client.ObjectKeyFromObject(aw), aw); !apierrors.IsNotFound(err) {
-			return "the AppWrapper is there"
+			return "the AppWrapper still exists"
 		}
 		return ""
 	})

@@ -26,7 +26,7 @@ func TestASuspendedResetEnds(t *testing.T) {
 	s.status.Phase = v1beta2.Running
 	s.recordAttempt(&policy.Decision{Begins: true})
 	if state := recoveringState(s.status, settings.Parameters{}); state != nil {
-		t.Errorf("after it was resumed, it recovers: %+v", state)
+		t.Errorf("a resumed workload announces a recovery: %+v", state)
 	}
 }
 
@@ -42,10 +42,10 @@ func TestReadyFor(t *testing.T) {
 		notReady time.Time
 		want     time.Duration
 	}{
-		"one that is ready":             {ready, true, time.Time{}, 25 * time.Hour},
-		"one of which a pod has failed": {ready, false, now.Add(-time.Hour), 24 * time.Hour},
-		"one that never was":            {&v1beta2.AppWrapper{Status: v1beta2.AppWrapperStatus{Attempts: []v1beta2.Attempt{{}}}}, false, now, 0},
-		"none":                          {&v1beta2.AppWrapper{}, false, time.Time{}, 0},
+		"ready":                    {ready, true, time.Time{}, 25 * time.Hour},
+		"a pod failed an hour ago": {ready, false, now.Add(-time.Hour), 24 * time.Hour},
+		"never ready":              {&v1beta2.AppWrapper{Status: v1beta2.AppWrapperStatus{Attempts: []v1beta2.Attempt{{}}}}, false, now, 0},
+		"no attempt":               {&v1beta2.AppWrapper{}, false, time.Time{}, 0},
 	} {
 		if got := readyFor(c.aw, c.ready, c.notReady, now); got != c.want {
 			t.Errorf("%s: %s", name, got)

@@ -97,7 +97,7 @@ func (w *world) awaitNewJob(old *batchv1.Job) *batchv1.Job {
 	var job *batchv1.Job
 	w.Eventually(func() string {
 		if job = w.job(old.Name); job.UID == old.UID {
-			return "the Job is the old one"
+			return "the Job has not been recreated"
 		}
 		return ""
 	})

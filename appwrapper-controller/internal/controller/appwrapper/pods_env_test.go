@@ -24,7 +24,7 @@ func TestWrappedPodUsesThePodCache(t *testing.T) {
 	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
 	w.reconciler.kinds.mu.Lock()
 	for kind := range w.reconciler.kinds.watched {
-		t.Errorf("there is another cache of %s", kind)
+		t.Errorf("a second cache holds %s", kind)
 	}
 	w.reconciler.kinds.mu.Unlock()
 	w.podPhase(pod, corev1.PodSucceeded)

@@ -106,7 +106,7 @@ func TestB10ForbiddenDeletion(t *testing.T) {
 	w.awaitCondition("a", "DeletingResources=True/DeletionInitiated")
 	w.Eventually(func() string {
 		if m := w.message("a", "DeletingResources"); !strings.Contains(m, "Job j (the controller is not allowed to delete it)") {
-			return "it says " + m
+			return "the message is " + m
 		}
 		return ""
 	})
@@ -160,7 +160,7 @@ func TestB10RemovedKind(t *testing.T) {
 	w.OK(w.Delete(w.Context(), crd))
 	w.Eventually(func() string {
 		if err := w.Get(w.Context(), client.ObjectKeyFromObject(crd), crd); !apierrors.IsNotFound(err) {
-			return "the definition is there"
+			return "the definition still exists"
 		}
 		return ""
 	})
@@ -201,7 +201,7 @@ func TestB11CrashAfterCreate(t *testing.T) {
 	w.create(MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, metadata: {generateName: j-}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}}`))
 	w.Eventually(func() string {
 		if !created.Load() {
-			return "nothing is created"
+			return "the Job is not created"
 		}
 		return ""
 	})
@@ -236,7 +236,7 @@ func TestB13ForeignObjects(t *testing.T) {
 	w.create(MakeAppWrapper("b").Job("k", 1))
 	w.Always(func() string {
 		if p := w.get("b").Status.Phase; p == v1beta2.Running || p == v1beta2.Failed {
-			return "it is " + string(p)
+			return "the phase is " + string(p)
 		}
 		return ""
 	})
@@ -267,7 +267,7 @@ func TestB16PatchesAreSmall(t *testing.T) {
 	before := len(w.Calls())
 	w.Always(func() string {
 		if n := len(w.Calls()); n > before {
-			return fmt.Sprintf("with nothing to do there are calls: %v", w.Calls()[before:])
+			return fmt.Sprintf("API calls although nothing has changed: %v", w.Calls()[before:])
 		}
 		return ""
 	})
@@ -337,7 +337,7 @@ func TestB9EvacuationsAreLimited(t *testing.T) {
 				return ""
 			}
 		}
-		return "nobody says that it waits"
+		return "no condition reports that an evacuation is waiting"
 	})
 }
 
@@ -373,7 +373,7 @@ func TestB23NodesMarkedEarlier(t *testing.T) {
 func TestB18CacheSelectors(t *testing.T) {
 	for object, by := range CacheOptions().ByObject {
 		if _, isPod := object.(*corev1.Pod); isPod && (by.Label == nil || by.Label.Empty()) {
-			t.Error("all pods are kept")
+			t.Error("all pods are cached")
 		}
 	}
 	full := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{"a": "b"}}, Spec: corev1.PodSpec{NodeName: "n", Volumes: []corev1.Volume{{Name: "v"}}}}
@@ -503,7 +503,7 @@ func TestTakeOver(t *testing.T) {
 	w.pods(job, corev1.PodRunning, "of-the-published")
 	w.start()
 
-	w.awaitPhase("resetting", v1beta2.Running) // its pause is over
+	w.awaitPhase("resetting", v1beta2.Running) // its pause has ended
 	w.Eventually(func() string {               // suspend is not set, so it resumes immediately
 		return sandbox.Differs("phase of suspending", "Running", string(w.get("suspending").Status.Phase))
 	})
@@ -539,7 +539,7 @@ func TestEventsAreSentOnce(t *testing.T) {
 	events := w.Events()
 	for _, want := range []string{"Warning FailedComponent/Resetting: Job j has failed: played: all components are removed, and created again after 100ms; reset 1 of 3", "Warning InvalidAnnotation/"} {
 		if n := len(slices.DeleteFunc(slices.Clone(events), func(e string) bool { return !strings.HasPrefix(e, want) })); n != 1 {
-			t.Errorf("%d events say %q: %s", n, want, strings.Join(events, "\n"))
+			t.Errorf("%d events begin with %q: %s", n, want, strings.Join(events, "\n"))
 		}
 	}
 }
@@ -562,7 +562,7 @@ func TestForbiddenCreationFails(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Failed)
 	w.awaitCondition("a", "QuotaReserved=False/Failed")
 	if n := created.Load(); n < 1 || n > 8 {
-		t.Errorf("it was tried %d times in three seconds", n)
+		t.Errorf("%d attempts to create the Job within three seconds", n)
 	}
 }
 
@@ -579,7 +579,7 @@ func TestFailedDeletionDoesNotStopTheClock(t *testing.T) {
 	w.suspend("a", true)
 	w.Eventually(func() string {
 		if m := w.message("a", "DeletingResources"); !strings.Contains(m, "a policy says no") {
-			return "it says " + m
+			return "the message is " + m
 		}
 		return ""
 	})

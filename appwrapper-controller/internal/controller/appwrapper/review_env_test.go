@@ -52,7 +52,7 @@ func (w *world) hasNoJobs() {
 // If the webhook is off or excludes the namespace, the controller does not create objects that the user is not
 // allowed to create.
 func TestUnreviewedIsNotCreated(t *testing.T) {
-	for name, annotation := range map[string]string{"without a stamp": "", "with a stamp of the user's own": "1767355200.0123abcd"} {
+	for name, annotation := range map[string]string{"without a stamp": "", "with a stamp from the user": "1767355200.0123abcd"} {
 		t.Run(name, func(t *testing.T) {
 			w := newReviewedWorld(t)
 			aw := MakeAppWrapper("a").Job("j", 1)
@@ -63,7 +63,7 @@ func TestUnreviewedIsNotCreated(t *testing.T) {
 			w.awaitCondition("a", "AccessReviewed=False/NotReviewed")
 			w.hasNoJobs()
 			if m := w.message("a", "AccessReviewed"); !strings.Contains(m, "userRBACAdmissionCheck") || w.get("a").Status.Phase != v1beta2.Empty {
-				t.Errorf("it is %s and says %s", w.get("a").Status.Phase, m)
+				t.Errorf("phase %s, message %s", w.get("a").Status.Phase, m)
 			}
 			w.AwaitEvent("Warning NotReviewed/Refusing: nothing is created")
 			w.Stop()
@@ -122,6 +122,6 @@ func TestRunningWorkloadNeedsNoReview(t *testing.T) {
 	w.sweep()
 	w.awaitNewJob(job)
 	if r := w.awaitPhase("running", v1beta2.Running).Status.Reviewed; r == nil || r.UID != w.get("running").UID {
-		t.Errorf("from now on its templates have to stay: %+v", r)
+		t.Errorf("the templates are not recorded as reviewed: %+v", r)
 	}
 }
