@@ -36,7 +36,7 @@ func TestDefaultsAreThoseOfKueue(t *testing.T) {
 	}
 }
 
-// Kueue reads its feature gates from the process. The gates set for Kueue's manager have no effect here unless they are passed
+// Kueue's library reads its feature gates from the process. The gates set for Kueue's manager have no effect here unless they are passed
 // on.
 func TestKueueFeatureGatesAreSet(t *testing.T) {
 	t.Cleanup(func() {

@@ -263,7 +263,7 @@ func TestJobInAQueue(t *testing.T) {
 	w.admitCount(7)
 	w.eventually(func() string {
 		if s := w.job().Spec; s.Suspend || s.GrantedReplicas == nil || *s.GrantedReplicas != 8 {
-			return fmt.Sprintf("not started again: %+v", s)
+			return fmt.Sprintf("not restarted: %+v", s)
 		}
 		return ""
 	})

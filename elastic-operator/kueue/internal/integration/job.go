@@ -112,7 +112,7 @@ func (j *Job) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, err
 		}
 		set.Count = j.count(w, granted, set.Count)
 	}
-	if spec.MinReplicas == nil { // then such a job is never admitted in part, and both counts in its workload are equal
+	if spec.MinReplicas == nil { // such a job is never partially admitted, and both counts in its workload are equal
 		set.MinCount = ptr.To(set.Count)
 	}
 	if features.Enabled(features.TopologyAwareScheduling) {

@@ -204,7 +204,7 @@ func TestJobsThatKueueIgnores(t *testing.T) {
 		"deleted job with workload slices":         {[]func(*v1alpha1.ElasticJob){sliced, func(e *v1alpha1.ElasticJob) { e.DeletionTimestamp = ptr.To(metav1.Now()) }}, false},
 		"part of an AppWrapper":                    {[]func(*v1alpha1.ElasticJob){wrapped}, true},
 		"part of an AppWrapper with its own queue": {[]func(*v1alpha1.ElasticJob){wrapped, func(e *v1alpha1.ElasticJob) { e.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"} }}, false},
-		"part of another group's AppWrapper":       {[]func(*v1alpha1.ElasticJob){wrapped, func(e *v1alpha1.ElasticJob) { e.OwnerReferences[0].APIVersion = "example.com/v1" }}, false},
+		"part of an AppWrapper of another group":   {[]func(*v1alpha1.ElasticJob){wrapped, func(e *v1alpha1.ElasticJob) { e.OwnerReferences[0].APIVersion = "example.com/v1" }}, false},
 	} {
 		e := MakeElasticJob("a").Workers(2, 5, 8)
 		for _, change := range c.change {
