@@ -96,7 +96,7 @@ func (c *client) value() ([]byte, error) {
 		return nil, err
 	}
 	if n > maxValue {
-		return nil, fmt.Errorf("received the length of a value: %d bytes exceed the limit of %d", n, maxValue)
+		return nil, fmt.Errorf("reading a value: its length of %d bytes exceeds the limit of %d", n, maxValue)
 	}
 	b := make([]byte, n)
 	_, err = io.ReadFull(c.reader, b)

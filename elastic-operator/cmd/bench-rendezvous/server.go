@@ -37,7 +37,7 @@ func startServer(binary string) (*server, error) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return nil, errors.Join(errors.New("the server did not start to listen within 5s"), s.stop())
+	return nil, errors.Join(errors.New("the server did not start listening within 5s"), s.stop())
 }
 
 func (s *server) stop() error {

@@ -22,18 +22,18 @@ func TestCompareAndSet(t *testing.T) {
 		expected, desired string
 		want, stored      string
 	}{
-		"a missing key of which nothing is expected is written":      {nil, "", "v", "v", "v"},
-		"a missing key of which something is expected stays missing": {nil, "x", "v", "x", ""},
-		"a value as expected is replaced":                            {[]string{"k", "x"}, "x", "v", "v", "v"},
-		"another value stays and is told":                            {[]string{"k", "y"}, "x", "v", "y", "y"},
-		"a value where nothing is expected stays":                    {[]string{"k", "y"}, "", "v", "y", "y"},
-		"an empty value where nothing is expected is replaced":       {[]string{"k", ""}, "", "v", "v", "v"},
+		"a missing key is written if the expected value is empty":   {nil, "", "v", "v", "v"},
+		"a missing key stays missing if a value is expected":        {nil, "x", "v", "x", ""},
+		"the expected value is replaced":                            {[]string{"k", "x"}, "x", "v", "v", "v"},
+		"a different value is kept and returned":                    {[]string{"k", "y"}, "x", "v", "y", "y"},
+		"a value is kept if the expected value is empty":            {[]string{"k", "y"}, "", "v", "y", "y"},
+		"an empty value is replaced if the expected value is empty": {[]string{"k", ""}, "", "v", "v", "v"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := filled(t, c.store...)
 			got, err := s.CompareAndSet("k", []byte(c.expected), []byte(c.desired))
 			if stored, _ := s.Get("k"); err != nil || string(got) != c.want || string(stored) != c.stored {
-				t.Errorf("answered %q, stored %q, error %v; want %q, %q", got, stored, err, c.want, c.stored)
+				t.Errorf("returned %q, stored %q, error %v; want %q, %q", got, stored, err, c.want, c.stored)
 			}
 		})
 	}
@@ -142,17 +142,17 @@ func TestRejectedWriteChangesNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if s.Has([]string{"b"}) || s.Used().Keys != 1 {
-		t.Errorf("the key is there; usage %v", s.Used())
+		t.Errorf("the key was written; usage %v", s.Used())
 	}
 }
 
 func TestDeletedKeysAreNotUsed(t *testing.T) {
 	s := filled(t, "a", "1", "b", "2")
 	if s.Delete("a") != true || s.Delete("a") != false {
-		t.Error("a key can be deleted once")
+		t.Error("Delete must return true once, and then false")
 	}
 	if len(s.Keys()) != 1 || s.Used().Keys != 1 {
-		t.Errorf("left %v", s.values)
+		t.Errorf("remaining keys %v", s.values)
 	}
 	s.Delete("b")
 	if s.Used() != (Usage{}) {
@@ -167,11 +167,11 @@ func TestSetRejectsWritesBeyondTheLimits(t *testing.T) {
 		value []byte
 		want  error
 	}{
-		"a second key fits":                  {"b", []byte("1"), nil},
-		"a second key that is too large":     {"b", big, ErrFull},
-		"an existing key grows too large":    {"a", append(big, big...), ErrFull},
-		"an existing key shrinks":            {"a", nil, nil},
-		"an existing key grows within limit": {"a", []byte("12345"), nil},
+		"a second key fits":                      {"b", []byte("1"), nil},
+		"a second key that is too large":         {"b", big, ErrFull},
+		"an existing key grows too large":        {"a", append(big, big...), ErrFull},
+		"an existing key shrinks":                {"a", nil, nil},
+		"an existing key grows within the limit": {"a", []byte("12345"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := New(Usage{Keys: 2, Bytes: 3*overhead + 10})
@@ -184,7 +184,7 @@ func TestSetRejectsWritesBeyondTheLimits(t *testing.T) {
 				t.Fatalf("got %v, want %v", err, c.want)
 			}
 			if err != nil && s.Used() != was {
-				t.Errorf("a refused write changed the usage from %+v to %+v", was, s.Used())
+				t.Errorf("a rejected write changed the usage from %+v to %+v", was, s.Used())
 			}
 		})
 	}

@@ -11,13 +11,13 @@ func TestEnded(t *testing.T) {
 		participants int
 		want         bool
 	}{
-		"nobody":                        {[]string{"torchelastic/role_info/0"}, 1, false},
-		"nobody, before any has joined": {nil, 0, false},
+		"no agent":            {[]string{"torchelastic/role_info/0"}, 1, false},
+		"no agent has joined": {nil, 0, false},
 		"two of two, one of which has seen the others":   {[]string{terminal + "0", terminal + "1", terminal + "1.FIN"}, 2, true},
 		"two of three, one of which has seen the others": {[]string{terminal + "0", terminal + "1", terminal + "1.FIN"}, 3, false},
-		"a count is not everybody":                       {[]string{terminal + "/num_members"}, 1, false},
-		"the last one":                                   {[]string{terminal + "/num_members", last}, 3, true},
-		"a rank of another key":                          {[]string{"0", "torchelastic/agent/0"}, 1, false},
+		"a counter without the last member":              {[]string{terminal + "/num_members"}, 1, false},
+		"the last member":                                {[]string{terminal + "/num_members", last}, 3, true},
+		"keys without the prefix":                        {[]string{"0", "torchelastic/agent/0"}, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Ended(c.names, c.participants); got != c.want {
@@ -37,11 +37,11 @@ func TestDecide(t *testing.T) {
 		at     time.Time
 		why    Reason
 	}{
-		"an agent left, others train: at once":         {time.Time{}, false, start, Left},
-		"all have ended: after the grace":              {time.Time{}, true, after(5), NotDone},
-		"it was opened just now: after the gap":        {after(-1), false, after(1), Left},
-		"it was opened long ago: at once":              {after(-9), false, start, Left},
-		"the gap is over before the grace: the longer": {start, true, after(5), NotDone},
+		"an agent left, others are training: at once": {time.Time{}, false, start, Left},
+		"all have terminated: after the grace period": {time.Time{}, true, after(5), NotDone},
+		"it was just reopened: after the gap":         {after(-1), false, after(1), Left},
+		"it was reopened long ago: at once":           {after(-9), false, start, Left},
+		"the gap ends first: after the grace period":  {start, true, after(5), NotDone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if at, why := Decide(start, c.opened, c.ended, settings); !at.Equal(c.at) || why != c.why {

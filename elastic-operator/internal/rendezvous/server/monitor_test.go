@@ -27,7 +27,7 @@ func written(t testing.TB, name string) string {
 func TestStatus(t *testing.T) {
 	w := start(t, nil)
 	if got := strings.TrimSpace(w.page("/status")); got != `{"round":0,"complete":false,"participants":0,"waiting":0,"closed":false}` {
-		t.Errorf("before anybody came: %s", got)
+		t.Errorf("before the first agent connected: %s", got)
 	}
 	c := w.client(tcpstore.Classic)
 	c.set(stateKey, written(t, "running"))
@@ -99,12 +99,12 @@ func TestRendezvousClosedByALeavingAgentIsReopened(t *testing.T) {
 	w := start(t, func(config *Config) { config.Healing.Grace = time.Hour })
 	w.ends(0)
 	w.closes()
-	w.until("it is open", func() bool { return !w.job().Closed })
+	w.until("the rendezvous is open", func() bool { return !w.job().Closed })
 	if got, want := w.state(), written(t, "running"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if w.job().LastOpened.IsZero() || !strings.Contains(w.page("/metrics"), `opened_total{reason="left"} 1`) {
-		t.Errorf("the status does not report it: %+v", w.job())
+		t.Errorf("the status or the metrics do not report the reopening: %+v", w.job())
 	}
 }
 
@@ -114,12 +114,12 @@ func TestRendezvousStaysClosedForTheGracePeriodAfterAllAgentsTerminated(t *testi
 		w.ends(rank)
 	}
 	w.closes()
-	w.until("it is closed", func() bool { return w.job().Closed })
+	w.until("the rendezvous is closed", func() bool { return w.job().Closed })
 	w.server.mu.Lock()
 	at, _ := w.server.decide("uid", w.server.runs["uid"])
 	w.server.mu.Unlock()
 	if wait := time.Until(at); wait < 50*time.Minute {
-		t.Errorf("it is opened in %v", wait)
+		t.Errorf("the rendezvous is reopened in %v", wait)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestRendezvousIsReopenedAfterTheGracePeriod(t *testing.T) {
 		w.ends(rank)
 	}
 	w.closes()
-	w.until("it is open", func() bool { return strings.Contains(w.page("/metrics"), `opened_total{reason="not_done"} 1`) })
+	w.until("the rendezvous is open", func() bool { return strings.Contains(w.page("/metrics"), `opened_total{reason="not_done"} 1`) })
 	if got := w.state(); got != written(t, "running") {
 		t.Errorf("got %s", got)
 	}

@@ -27,7 +27,7 @@ func TestOperations(t *testing.T) {
 				t.Errorf("compare and set: %q", got)
 			}
 			if got := c.compareSet(key, "1", "3"); got != "2" {
-				t.Errorf("compare and set, not as expected: %q", got)
+				t.Errorf("compare and set with a different expected value: %q", got)
 			}
 			if got := c.compareSet(key+"2", "x", "3"); got != "x" {
 				t.Errorf("compare and set of a missing key: %q", got)
@@ -74,10 +74,10 @@ func TestWaitEndsWhenAnotherClientWrites(t *testing.T) {
 	w := start(t, nil)
 	waiting := w.client(tcpstore.Classic)
 	waiting.send(tcpstore.Request{Op: tcpstore.OpWait, Keys: []string{key, key + "2"}})
-	w.until("the server knows of the wait", func() bool { return w.waits() == 2 })
+	w.until("the server has registered the wait", func() bool { return w.waits() == 2 })
 	writer := w.client(tcpstore.Validated)
 	writer.set(key, "1")
-	w.until("one key is there", func() bool { return w.waits() == 1 })
+	w.until("one key exists", func() bool { return w.waits() == 1 })
 	writer.set(key+"2", "2")
 	if got := waiting.bytes(1)[0]; got != 0 {
 		t.Errorf("the wait ended with %d", got)
@@ -96,12 +96,12 @@ func TestCancelledWaitIsAnsweredOnce(t *testing.T) {
 	c.send(tcpstore.Request{Op: tcpstore.OpWait, Keys: []string{key}})
 	c.send(tcpstore.Request{Op: tcpstore.OpCancelWait})
 	if got := c.bytes(1)[0]; got != 1 {
-		t.Errorf("the cancellation was answered by %d", got)
+		t.Errorf("the reply to the cancellation is %d", got)
 	}
 	c.set(key, "1")
 	c.send(tcpstore.Request{Op: tcpstore.OpPing, Nonce: 7})
 	if got := binary.LittleEndian.Uint32(c.bytes(4)); got != 7 {
-		t.Errorf("something came before the reply to a ping: %d", got)
+		t.Errorf("unexpected data before the reply to a ping: %d", got)
 	}
 }
 
@@ -109,10 +109,10 @@ func TestWaitOfADisconnectedClientIsRemoved(t *testing.T) {
 	w := start(t, nil)
 	c := w.client(tcpstore.Classic)
 	c.send(tcpstore.Request{Op: tcpstore.OpWait, Keys: []string{key}})
-	w.until("the server knows of the wait", func() bool { return w.waits() == 1 })
+	w.until("the server has registered the wait", func() bool { return w.waits() == 1 })
 	c.conn.Close()
-	w.until("the wait is forgotten", func() bool { return w.waits() == 0 })
-	w.until("the connection is forgotten", func() bool { return w.server.connections.Load() == 0 })
+	w.until("the wait is removed", func() bool { return w.waits() == 0 })
+	w.until("the connection is closed", func() bool { return w.server.connections.Load() == 0 })
 }
 
 func TestConnectionsMayBeIdle(t *testing.T) {
@@ -135,15 +135,15 @@ func TestConnectionsAreClosedAfterErrors(t *testing.T) {
 		send    func(*client)
 		reason  string
 	}{
-		"that ask for the key of another job": {tcpstore.Classic, func(c *client) { c.set("/torch.rendezvous.other.0/k", "1") }, refusedJob},
-		"that write too much":                 {tcpstore.Classic, func(c *client) { c.set(key, long[:1000]); c.set(key+"2", long[:1000]) }, refusedQuota},
-		"that write too large a value":        {tcpstore.Classic, func(c *client) { c.set(key, long) }, refusedMessage},
-		"that add to a word":                  {tcpstore.Classic, func(c *client) { c.set(key, "x"); c.send(tcpstore.Request{Op: tcpstore.OpAdd, Keys: []string{key}}) }, refusedMessage},
-		"that get what is not there":          {tcpstore.Classic, func(c *client) { c.send(tcpstore.Request{Op: tcpstore.OpGet, Keys: []string{key}}) }, refusedMessage},
-		"that subscribe":                      {tcpstore.Classic, func(c *client) { c.raw([]byte{7}) }, refusedMessage},
-		"that speak something else":           {tcpstore.Classic, func(c *client) { c.raw([]byte{0xCE, 0xF7, 0x85, 0x3C}) }, refusedProtocol},
-		"that do not end what they say":       {tcpstore.Classic, func(c *client) { c.raw([]byte{2, 9}) }, refusedMessage},
-		"that do not end their greeting":      {tcpstore.Classic, func(c *client) { c.raw([]byte{0}) }, ""},
+		"a key of another job":           {tcpstore.Classic, func(c *client) { c.set("/torch.rendezvous.other.0/k", "1") }, refusedJob},
+		"a write that exceeds the quota": {tcpstore.Classic, func(c *client) { c.set(key, long[:1000]); c.set(key+"2", long[:1000]) }, refusedQuota},
+		"a value that is too large":      {tcpstore.Classic, func(c *client) { c.set(key, long) }, refusedMessage},
+		"adding to a word":               {tcpstore.Classic, func(c *client) { c.set(key, "x"); c.send(tcpstore.Request{Op: tcpstore.OpAdd, Keys: []string{key}}) }, refusedMessage},
+		"getting a missing key":          {tcpstore.Classic, func(c *client) { c.send(tcpstore.Request{Op: tcpstore.OpGet, Keys: []string{key}}) }, refusedMessage},
+		"a subscription":                 {tcpstore.Classic, func(c *client) { c.raw([]byte{7}) }, refusedMessage},
+		"an unknown protocol":            {tcpstore.Classic, func(c *client) { c.raw([]byte{0xCE, 0xF7, 0x85, 0x3C}) }, refusedProtocol},
+		"an incomplete message":          {tcpstore.Classic, func(c *client) { c.raw([]byte{2, 9}) }, refusedMessage},
+		"an incomplete greeting":         {tcpstore.Classic, func(c *client) { c.raw([]byte{0}) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, func(c *Config) { c.Timeout, c.Value, c.Store.Bytes = 50*time.Millisecond, 1500, 1800 })
@@ -153,7 +153,7 @@ func TestConnectionsAreClosedAfterErrors(t *testing.T) {
 			if c.reason == "" {
 				return
 			}
-			w.until("it is counted", func() bool {
+			w.until("the refusal is counted", func() bool {
 				return strings.Contains(w.page("/metrics"), fmt.Sprintf("holdfast_rendezvous_refused_total{reason=%q} 1", c.reason))
 			})
 		})
@@ -167,7 +167,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	first.get(key)
 	w.client(tcpstore.Classic).gone()
 	first.conn.Close()
-	w.until("there is room again", func() bool { return w.server.connections.Load() == 0 })
+	w.until("the first connection is closed", func() bool { return w.server.connections.Load() == 0 })
 	if got := w.client(tcpstore.Classic).get(key); got != "1" {
 		t.Errorf("got %q", got)
 	}
@@ -185,7 +185,7 @@ func TestSlowClientIsDisconnected(t *testing.T) {
 			}
 		}
 	}()
-	w.until("it is dropped", func() bool {
+	w.until("the client is disconnected", func() bool {
 		return w.server.connections.Load() == 0 && strings.Contains(w.page("/metrics"), `accepted_total{dialect="classic"} 1`)
 	})
 }
@@ -195,7 +195,7 @@ func TestShutdownClosesAllConnections(t *testing.T) {
 	idle, waiting := w.client(tcpstore.Classic), w.client(tcpstore.Validated)
 	idle.set(key, "1")
 	waiting.send(tcpstore.Request{Op: tcpstore.OpWait, Keys: []string{key + "2"}})
-	w.until("the server knows of the wait", func() bool { return w.waits() == 1 })
+	w.until("the server has registered the wait", func() bool { return w.waits() == 1 })
 	w.stop()
 	idle.gone()
 	waiting.gone()

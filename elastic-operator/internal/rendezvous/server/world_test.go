@@ -128,9 +128,9 @@ func (c *client) compareSet(key, expected, desired string) string {
 func (c *client) gone() {
 	c.Helper()
 	if b, err := c.r.ReadByte(); err == nil {
-		c.Errorf("the connection lives, and said %d", b)
+		c.Errorf("the connection is still open, and the server sent %d", b)
 	} else if e, ok := err.(net.Error); ok && e.Timeout() {
-		c.Error("the connection lives")
+		c.Error("the connection is still open")
 	}
 }
 
@@ -140,7 +140,7 @@ func (w *world) page(path string) string {
 	recorder := httptest.NewRecorder()
 	w.server.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
 	if recorder.Code != http.StatusOK {
-		w.Fatalf("%s answers %d", path, recorder.Code)
+		w.Fatalf("%s returned status %d", path, recorder.Code)
 	}
 	return recorder.Body.String()
 }
@@ -152,7 +152,7 @@ func (w *world) until(what string, holds func() bool) {
 	w.Helper()
 	for deadline := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.Fatalf("waited in vain until %s", what)
+			w.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func Open(text string) (string, error) {
 	return base64.StdEncoding.EncodeToString(raw), nil
 }
 
-// decode returns the pickle and the object in it. Both are nil if there is no state yet.
+// decode returns the pickle and the object that it contains. Both are nil if there is no state yet.
 func decode(text string) ([]byte, *pickle.Object, error) {
 	if text == "" || text == Sentinel {
 		return nil, nil, nil

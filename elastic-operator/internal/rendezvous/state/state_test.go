@@ -59,7 +59,7 @@ func TestParseOfRealTorch(t *testing.T) {
 	}
 	opened, err := Open(file(t, "torch-1.13"))
 	if err != nil || opened != file(t, "torch-1.13") {
-		t.Errorf("what is open has changed: %v", err)
+		t.Errorf("an open rendezvous was changed: %v", err)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestOpenChangesNothingElse(t *testing.T) {
 			}
 			again, err := Open(got)
 			if again != got || err != nil {
-				t.Errorf("what is open has changed: %s, %v", again, err)
+				t.Errorf("an open rendezvous was changed: %s, %v", again, err)
 			}
 		})
 	}
@@ -81,15 +81,15 @@ func TestOpenChangesNothingElse(t *testing.T) {
 func TestParseRejects(t *testing.T) {
 	encode := func(pickle string) string { return base64.StdEncoding.EncodeToString([]byte(pickle)) }
 	for name, text := range map[string]string{
-		"no base64":                         "!",
-		"no pickle":                         encode("hello"),
+		"not base64":                        "!",
+		"not a pickle":                      encode("hello"),
 		"a pickle of a number":              encode("K\x01."),
 		"an instance without attributes":    encode("cm\nC\n)\x81."),
 		"an instance with other attributes": encode("cm\nC\n)\x81}\x8c\x05roundK\x01sb."),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Parse(text); !errors.Is(err, ErrUnreadable) {
-				t.Errorf("reading: %v", err)
+				t.Errorf("parsing: %v", err)
 			}
 			if _, err := Open(text); !errors.Is(err, ErrUnreadable) {
 				t.Errorf("opening: %v", err)
@@ -135,7 +135,7 @@ func TestParseBoundsMemory(t *testing.T) {
 		"classes that share a long module": {[]byte("\x80\x02" + word(strings.Repeat("a", 1<<20)) + "q\x01(" + strings.Repeat("h\x01h\x01\x93", 1000) + "t."), -1},
 		"values of one byte":               {[]byte(strings.Repeat("N", 3<<20) + "."), -1},
 		"dictionaries of one byte":         {[]byte(strings.Repeat("}", 3<<20) + "."), -1},
-		"what is remembered of one byte":   {[]byte("N" + strings.Repeat("\x94", 3<<20) + "."), -1},
+		"memo entries of one byte":         {[]byte("N" + strings.Repeat("\x94", 3<<20) + "."), -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := base64.StdEncoding.EncodeToString(c.pickle)
@@ -147,7 +147,7 @@ func TestParseBoundsMemory(t *testing.T) {
 				t.Fatalf("%d nodes, error %v", s.Participants, err)
 			}
 			if got := after.TotalAlloc - before.TotalAlloc; got > 96<<20 {
-				t.Errorf("reading %d MiB took %d MiB", len(text)>>20, got>>20)
+				t.Errorf("parsing %d MiB allocated %d MiB", len(text)>>20, got>>20)
 			}
 		})
 	}

@@ -26,10 +26,10 @@ func TestSniff(t *testing.T) {
 		"a set of a short key is torch 1.13": {[]byte{0, 9, 0, 0, 0}, tcpstore.Classic},
 		"a compare-and-set is torch 1.13":    {[]byte{1}, tcpstore.Classic},
 		"the last classic operation":         {[]byte{8}, tcpstore.Classic},
-		"a number that no dialect has":       {[]byte{9}, tcpstore.Unknown},
+		"a number in no dialect":             {[]byte{9}, tcpstore.Unknown},
 		"a magic number before each message": {[]byte{0xCE, 0xF7, 0x85, 0x3C, 1}, tcpstore.Unknown},
 		"HTTP is unknown":                    {[]byte("P"), tcpstore.Unknown},
-		"a greeting of TLS is not ours":      {[]byte{0x16, 3, 1}, tcpstore.Unknown},
+		"a TLS greeting is unknown":          {[]byte{0x16, 3, 1}, tcpstore.Unknown},
 		"a byte beyond the operations":       {[]byte{0x40}, tcpstore.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,14 +118,14 @@ func TestReaderRejects(t *testing.T) {
 	}{
 		"a key that is too long":            {tcpstore.Classic, encode(t, tcpstore.Classic, tcpstore.Request{Op: tcpstore.OpGet, Keys: []string{string(long)}}), tcpstore.ErrTooLarge},
 		"a value that is too long":          {tcpstore.Classic, encode(t, tcpstore.Classic, tcpstore.Request{Op: tcpstore.OpSet, Keys: []string{"/a"}, Values: [][]byte{long}}), tcpstore.ErrTooLarge},
-		"a length beyond all memory":        {tcpstore.Classic, []byte{2, 255, 255, 255, 255, 255, 255, 255, 255}, tcpstore.ErrTooLarge},
+		"a length beyond any memory":        {tcpstore.Classic, []byte{2, 255, 255, 255, 255, 255, 255, 255, 255}, tcpstore.ErrTooLarge},
 		"a list that is too long":           {tcpstore.Classic, []byte{5, 9, 0, 0, 0, 0, 0, 0, 0}, tcpstore.ErrTooLarge},
-		"values that are too long together": {tcpstore.Validated, append(tcpclient.Greeting(), encode(t, tcpstore.Validated, tcpstore.Request{Op: tcpstore.OpMultiSet, Keys: []string{"a", "b", "c"}, Values: [][]byte{long[:250], long[:250], long[:250]}})...), tcpstore.ErrTooLarge},
+		"values that are too long in total": {tcpstore.Validated, append(tcpclient.Greeting(), encode(t, tcpstore.Validated, tcpstore.Request{Op: tcpstore.OpMultiSet, Keys: []string{"a", "b", "c"}, Values: [][]byte{long[:250], long[:250], long[:250]}})...), tcpstore.ErrTooLarge},
 		"half a message":                    {tcpstore.Classic, []byte{2, 9, 0}, io.ErrUnexpectedEOF},
 		"a subscription":                    {tcpstore.Classic, []byte{7}, tcpstore.ErrNotServed},
 		"a queue":                           {tcpstore.Validated, append(tcpclient.Greeting(), 14), tcpstore.ErrNotServed},
-		"no greeting where there is one":    {tcpstore.Validated, []byte{12}, tcpstore.ErrBadPlacement},
-		"another magic number":              {tcpstore.Validated, []byte{0, 1, 2, 3, 4}, tcpstore.ErrBadMagic},
+		"a missing greeting":                {tcpstore.Validated, []byte{12}, tcpstore.ErrBadPlacement},
+		"a wrong magic number":              {tcpstore.Validated, []byte{0, 1, 2, 3, 4}, tcpstore.ErrBadMagic},
 		"a greeting in the middle":          {tcpstore.Validated, append(tcpclient.Greeting(), tcpclient.Greeting()...), tcpstore.ErrBadPlacement},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 		if !bytes.HasPrefix(stream, written) {
-			t.Errorf("read %x, which is not what was sent: %x", written, stream)
+			t.Errorf("read %x, which differs from what was sent: %x", written, stream)
 		}
 	})
 }

@@ -35,7 +35,7 @@ func numberOf(d tcpstore.Dialect, op tcpstore.Op) (byte, error) {
 			return number, nil
 		}
 	}
-	return 0, fmt.Errorf("the %s dialect has no %s", d, op)
+	return 0, fmt.Errorf("the %s dialect has no operation %s", d, op)
 }
 
 func appendArguments(b []byte, q tcpstore.Request) []byte {

@@ -1,8 +1,10 @@
-"""Writes the pickles alongside it, as torch's dynamic rendezvous would: classes of the same shape, no torch needed.
+"""Writes the pickles in this folder as torch's dynamic rendezvous would.
+
+The classes have the same shape, so torch is not needed:
 
     python3 states.py
 
-torch-1.13.pickle is not from here: torch 1.13.1 wrote it, in the end-to-end test of the rendezvous.
+This program does not write torch-1.13.pickle. torch 1.13.1 wrote that file in the end-to-end test of the rendezvous.
 """
 import pickle
 import sys
