@@ -37,8 +37,8 @@ const (
 	unlimitedRestarts = 1000
 )
 
-// countInPlace counts once each failure that was handled by an in-place restart. Pods that have failed or are terminating are counted by
-// account.
+// countInPlace counts each failure that was handled by an in-place restart exactly once. Pods that have failed or are terminating are counted
+// by account.
 func (d *decider) countInPlace() {
 	for _, f := range d.InPlace.report().Failures {
 		if f.At <= fromMicro(d.m.InPlace.Counted).UnixMilli() {

@@ -61,8 +61,8 @@ func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now ti
 	return p
 }
 
-// disruption describes how the pod was disrupted, or returns an empty string. Newer components set the DisruptionTarget condition. Kubelets
-// that reject or shut down pods set a status reason.
+// disruption returns a description of how the pod was disrupted, or an empty string. Newer components set the DisruptionTarget condition.
+// Kubelets that reject or shut down pods set a status reason.
 func disruption(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
@@ -136,8 +136,8 @@ func draining(node *corev1.Node, pod *corev1.Pod) bool {
 	})
 }
 
-// toleratesForever ignores tolerations with tolerationSeconds, such as those that all pods have for nodes that are not ready: a pod with
-// such a toleration will be evicted soon.
+// toleratesForever reports whether the pod tolerates the taint without a time limit. A pod that tolerates it only for tolerationSeconds, as
+// all pods do for nodes that are not ready, will be evicted soon.
 func toleratesForever(pod *corev1.Pod, taint *corev1.Taint) bool {
 	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
 		return t.TolerationSeconds == nil && t.ToleratesTaint(logr.Discard(), taint, true)

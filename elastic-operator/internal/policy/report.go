@@ -162,7 +162,7 @@ func (d *decider) setActiveConditions(c workerCounts) {
 	d.reportInSync()
 }
 
-// waitingFor describes what the job is waiting for. It is empty if all workers are running.
+// waitingFor returns a description of what the job is waiting for, or an empty string if all workers are running.
 func (d *decider) waitingFor(c workerCounts) string {
 	var parts []string
 	for _, part := range []struct {

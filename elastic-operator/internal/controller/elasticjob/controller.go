@@ -140,7 +140,7 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) erro
 	)
 }
 
-// soonest returns the shorter of two delays. 0 means no delay.
+// soonest returns the shorter of two delays. 0 means never.
 func soonest(a, b time.Duration) time.Duration {
 	if a == 0 || (b != 0 && b < a) {
 		return b

@@ -125,7 +125,7 @@ func (r *Reconciler) delete(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 	switch {
 	case err == nil:
 		r.emit(job, o, corev1.EventTypeNormal, k.deleted, actionDelete, "Deleted "+k.noun+": "+o.GetName())
-	case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // the object exists, and no other one has its name
+	case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // the object has neither been deleted nor replaced
 		r.emit(job, nil, corev1.EventTypeWarning, k.failedDelete, actionDelete, fmt.Sprintf("Error deleting %s %s: %v", k.noun, o.GetName(), err))
 		return fmt.Errorf("deleting %s %s: %w", k.noun, o.GetName(), err)
 	}
@@ -133,7 +133,7 @@ func (r *Reconciler) delete(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 	return nil
 }
 
-// checkOwner returns the UID of an existing object with the name of one to create. It is an error if the job does not control the object.
+// checkOwner returns the UID of the object that already has the given name. It is an error if the job does not control the object.
 func (r *Reconciler) checkOwner(ctx context.Context, job *v1alpha1.ElasticJob, k reasons, name string) (types.UID, error) {
 	existing := &metav1.PartialObjectMetadata{}
 	existing.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(k.kind))

@@ -127,7 +127,7 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope, name string) (er
 	return err
 }
 
-// readNode returns nil if the node does not exist.
+// readNode reads a node. It returns nil if the node does not exist.
 func readNode(ctx context.Context, reader client.Reader, name string) (*corev1.Node, error) {
 	node := &corev1.Node{}
 	if err := reader.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {

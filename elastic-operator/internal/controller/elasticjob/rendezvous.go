@@ -206,7 +206,7 @@ func parseStatus(content []byte) (v1alpha1.RendezvousStatus, error) {
 	}
 	status := r.RendezvousStatus
 	status.Round, status.Message = *r.Round, ""
-	if status.LastChange != nil { // the API server keeps whole seconds, and another time would cause a write each time
+	if status.LastChange != nil { // the API server keeps whole seconds, and a more precise time would cause a write each time
 		status.LastChange = new(status.LastChange.Rfc3339Copy())
 	}
 	if r.Unreadable {
