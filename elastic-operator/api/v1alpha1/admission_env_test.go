@@ -46,56 +46,56 @@ func TestInvalidJobsAreRejected(t *testing.T) {
 		change func(*job)
 		want   string
 	}{
-		"min above max":                {func(j *job) { j.Spec.MinReplicas = ptr.To(int32(6)) }, "minReplicas must not be larger than maxReplicas"},
-		"fewer replicas than min":      {func(j *job) { j.Spec.MinReplicas = ptr.To(int32(3)) }, "replicaSpecs.Worker.replicas must not be smaller than minReplicas"},
-		"more replicas than max":       {func(j *job) { j.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(int32(6)) }, "replicaSpecs.Worker.replicas must not be larger than maxReplicas"},
-		"min of none":                  {func(j *job) { j.Spec.MinReplicas = ptr.To(int32(0)) }, "spec.minReplicas"},
-		"a restart policy of its own":  {func(j *job) { j.Spec.ReplicaSpecs.Worker.RestartPolicy = "Sometimes" }, `Unsupported value: "Sometimes"`},
-		"a backend that nobody speaks": {func(j *job) { j.Spec.RdzvBackend = "zeus" }, `Unsupported value: "zeus"`},
-		"etcd at the operator's own server": {
+		"min above max":             {func(j *job) { j.Spec.MinReplicas = ptr.To(int32(6)) }, "minReplicas must not be larger than maxReplicas"},
+		"fewer replicas than min":   {func(j *job) { j.Spec.MinReplicas = ptr.To(int32(3)) }, "replicaSpecs.Worker.replicas must not be smaller than minReplicas"},
+		"more replicas than max":    {func(j *job) { j.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(int32(6)) }, "replicaSpecs.Worker.replicas must not be larger than maxReplicas"},
+		"min of zero":               {func(j *job) { j.Spec.MinReplicas = ptr.To(int32(0)) }, "spec.minReplicas"},
+		"an unknown restart policy": {func(j *job) { j.Spec.ReplicaSpecs.Worker.RestartPolicy = "Sometimes" }, `Unsupported value: "Sometimes"`},
+		"an unknown backend":        {func(j *job) { j.Spec.RdzvBackend = "zeus" }, `Unsupported value: "zeus"`},
+		"etcd without an endpoint": {
 			func(j *job) { j.Spec.RdzvEndpoint, j.Spec.RdzvBackend = "", v1alpha1.BackendEtcd }, "rdzvBackend etcd and etcd-v2 need an rdzvEndpoint",
 		},
-		"a name that is no service's": {func(j *job) { j.Name = "a.b" }, "metadata.name must begin with a letter"},
-		"a name that is too long":     {func(j *job) { j.Name = strings.Repeat("a", 51) }, "at most 50 characters"},
-		"two limits that differ": {func(j *job) {
+		"an invalid Service name": {func(j *job) { j.Name = "a.b" }, "metadata.name must begin with a letter"},
+		"a name that is too long": {func(j *job) { j.Name = strings.Repeat("a", 51) }, "at most 50 characters"},
+		"conflicting back-off limits": {func(j *job) {
 			j.Spec.BackoffLimit, j.Spec.NestedRunPolicy = ptr.To(int32(1)), &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(2))}
 		}, "backoffLimit is set more than once"},
-		"two clean-ups that differ": {func(j *job) {
+		"conflicting clean-up policies": {func(j *job) {
 			j.Spec.CleanPodPolicy, j.Spec.LegacyRunPolicy = ptr.To(v1alpha1.CleanAll), &v1alpha1.RunPolicy{CleanPodPolicy: ptr.To(v1alpha1.CleanNone)}
 		}, "cleanPodPolicy is set more than once"},
-		"two lives that differ, neither at the top": {func(j *job) {
+		"conflicting TTLs, neither at the top level": {func(j *job) {
 			j.Spec.NestedRunPolicy = &v1alpha1.RunPolicy{TTLSecondsAfterFinished: ptr.To(int32(1))}
 			j.Spec.LegacyRunPolicy = &v1alpha1.RunPolicy{TTLSecondsAfterFinished: ptr.To(int32(2))}
 		}, "ttlSecondsAfterFinished is set more than once"},
-		"two deadlines that differ": {func(j *job) {
+		"conflicting deadlines": {func(j *job) {
 			j.Spec.ActiveDeadlineSeconds, j.Spec.LegacyRunPolicy = ptr.To(int64(1)), &v1alpha1.RunPolicy{ActiveDeadlineSeconds: ptr.To(int64(2))}
 		}, "activeDeadlineSeconds is set more than once"},
 		"percent without its type": {func(j *job) {
 			j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessAny, Percent: ptr.To(int32(5))}
 		}, "percent is required with type Percent"},
-		"type Percent without one": {func(j *job) { j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessPercent} }, "percent is required with type Percent"},
-		"max of none":              {func(j *job) { j.Spec.MaxReplicas = ptr.To(int32(0)) }, "spec.maxReplicas: Invalid value: 0"},
-		"too many replicas":        {func(j *job) { j.Spec.MaxReplicas, j.Spec.ReplicaSpecs.Worker.Replicas = nil, ptr.To(int32(5001)) }, "spec.replicaSpecs.Worker.replicas: Invalid value: 5001"},
-		"no replicas":              {func(j *job) { j.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(int32(0)) }, "spec.replicaSpecs.Worker.replicas: Invalid value: 0"},
-		"granted none":             {func(j *job) { j.Spec.GrantedReplicas = ptr.To(int32(0)) }, "spec.grantedReplicas: Invalid value: 0"},
-		"less than no failures":    {func(j *job) { j.Spec.BackoffLimit = ptr.To(int32(-1)) }, "spec.backoffLimit: Invalid value: -1"},
-		"less than no failures, in runPolicy": {
+		"type Percent without a percentage": {func(j *job) { j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessPercent} }, "percent is required with type Percent"},
+		"max of zero":                       {func(j *job) { j.Spec.MaxReplicas = ptr.To(int32(0)) }, "spec.maxReplicas: Invalid value: 0"},
+		"too many replicas":                 {func(j *job) { j.Spec.MaxReplicas, j.Spec.ReplicaSpecs.Worker.Replicas = nil, ptr.To(int32(5001)) }, "spec.replicaSpecs.Worker.replicas: Invalid value: 5001"},
+		"no replicas":                       {func(j *job) { j.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(int32(0)) }, "spec.replicaSpecs.Worker.replicas: Invalid value: 0"},
+		"zero granted replicas":             {func(j *job) { j.Spec.GrantedReplicas = ptr.To(int32(0)) }, "spec.grantedReplicas: Invalid value: 0"},
+		"a negative back-off limit":         {func(j *job) { j.Spec.BackoffLimit = ptr.To(int32(-1)) }, "spec.backoffLimit: Invalid value: -1"},
+		"a negative back-off limit in runPolicy": {
 			func(j *job) { j.Spec.NestedRunPolicy = &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(-1))} }, "spec.runPolicy.backoffLimit: Invalid value: -1",
 		},
-		"gone before its end": {func(j *job) { j.Spec.TTLSecondsAfterFinished = ptr.To(int32(-1)) }, "spec.ttlSecondsAfterFinished: Invalid value: -1"},
-		"no time at all":      {func(j *job) { j.Spec.ActiveDeadlineSeconds = ptr.To(int64(0)) }, "spec.activeDeadlineSeconds: Invalid value: 0"},
-		"a clean-up of its own": {
+		"a negative TTL":     {func(j *job) { j.Spec.TTLSecondsAfterFinished = ptr.To(int32(-1)) }, "spec.ttlSecondsAfterFinished: Invalid value: -1"},
+		"a deadline of zero": {func(j *job) { j.Spec.ActiveDeadlineSeconds = ptr.To(int64(0)) }, "spec.activeDeadlineSeconds: Invalid value: 0"},
+		"an unknown clean-up policy": {
 			func(j *job) { j.Spec.CleanPodPolicy = ptr.To(v1alpha1.CleanPodPolicy("Some")) }, `spec.cleanPodPolicy: Unsupported value: "Some"`,
 		},
-		"a success of its own": {
+		"an unknown success policy": {
 			func(j *job) { j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: "Most"} }, `spec.successPolicy.type: Unsupported value: "Most"`,
 		},
-		"0 percent":                   {func(j *job) { j.Spec.SuccessPolicy = percent(0) }, "spec.successPolicy.percent: Invalid value: 0"},
-		"101 percent":                 {func(j *job) { j.Spec.SuccessPolicy = percent(101) }, "spec.successPolicy.percent: Invalid value: 101"},
-		"an exit code of nothing":     {func(j *job) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{256} }, "permanentExitCodes"},
-		"a manager without end":       {func(j *job) { j.Spec.ManagedBy = ptr.To(strings.Repeat("a", 64)) }, "spec.managedBy: Too long"},
-		"an exit code of success":     {func(j *job) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{0} }, "permanentExitCodes"},
-		"granted less than the least": {func(j *job) { j.Spec.MinReplicas, j.Spec.GrantedReplicas = ptr.To(int32(2)), ptr.To(int32(1)) }, "grantedReplicas must not be smaller"},
+		"0 percent":                       {func(j *job) { j.Spec.SuccessPolicy = percent(0) }, "spec.successPolicy.percent: Invalid value: 0"},
+		"101 percent":                     {func(j *job) { j.Spec.SuccessPolicy = percent(101) }, "spec.successPolicy.percent: Invalid value: 101"},
+		"an exit code above 255":          {func(j *job) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{256} }, "permanentExitCodes"},
+		"a manager name that is too long": {func(j *job) { j.Spec.ManagedBy = ptr.To(strings.Repeat("a", 64)) }, "spec.managedBy: Too long"},
+		"exit code 0":                     {func(j *job) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{0} }, "permanentExitCodes"},
+		"fewer granted than min":          {func(j *job) { j.Spec.MinReplicas, j.Spec.GrantedReplicas = ptr.To(int32(2)), ptr.To(int32(1)) }, "grantedReplicas must not be smaller"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := k8s.Create(t.Context(), MakeElasticJob("a").Namespace("default").With(tc.change).Obj(), client.DryRunAll)
@@ -154,12 +154,12 @@ func TestExtremeValuesAreAccepted(t *testing.T) {
 			one := ptr.To(int32(1))
 			j.Spec.MinReplicas, j.Spec.MaxReplicas, j.Spec.ReplicaSpecs.Worker.Replicas, j.Spec.GrantedReplicas = one, one, one, one
 		},
-		"no failure, gone at once, one second": func(j *v1alpha1.ElasticJob) {
+		"no failures, deleted at once, one second": func(j *v1alpha1.ElasticJob) {
 			j.Spec.BackoffLimit, j.Spec.TTLSecondsAfterFinished, j.Spec.ActiveDeadlineSeconds = ptr.To(int32(0)), ptr.To(int32(0)), ptr.To(int64(1))
 		},
 		"1 percent":           func(j *v1alpha1.ElasticJob) { j.Spec.SuccessPolicy = percent(1) },
 		"100 percent":         func(j *v1alpha1.ElasticJob) { j.Spec.SuccessPolicy = percent(100) },
-		"all codes":           func(j *v1alpha1.ElasticJob) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{1, 255} },
+		"all exit codes":      func(j *v1alpha1.ElasticJob) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{1, 255} },
 		"the longest name":    func(j *v1alpha1.ElasticJob) { j.Name = strings.Repeat("a", 50) },
 		"the longest manager": func(j *v1alpha1.ElasticJob) { j.Spec.ManagedBy = ptr.To(strings.Repeat("a", 63)) },
 	} {
@@ -180,7 +180,7 @@ func TestRunPolicyIsAcceptedInAllFields(t *testing.T) {
 		"in RunPolicy": func(s *v1alpha1.ElasticJobSpec) {
 			s.LegacyRunPolicy = &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(7))}
 		},
-		"twice alike": func(s *v1alpha1.ElasticJobSpec) {
+		"twice with the same value": func(s *v1alpha1.ElasticJobSpec) {
 			s.BackoffLimit, s.LegacyRunPolicy = ptr.To(int32(7)), &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(7)), CleanPodPolicy: ptr.To(v1alpha1.CleanNone)}
 		},
 	} {
@@ -203,7 +203,7 @@ func TestRunPolicyIsAcceptedInAllFields(t *testing.T) {
 				}
 			}
 			if n == 0 || want.LegacyRunPolicy != nil && job.Spec.LegacyRunPolicy == nil {
-				t.Errorf("what came back: %+v", job.Spec)
+				t.Errorf("the stored spec is %+v", job.Spec)
 			}
 		})
 	}

@@ -54,6 +54,6 @@ func TestThereIsNoWebhooksFlag(t *testing.T) {
 	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	NewOptions().Flags(set)
 	if set.Lookup("webhooks") != nil {
-		t.Error("a flag for what does not exist")
+		t.Error("there is a --webhooks flag")
 	}
 }

@@ -15,10 +15,10 @@ func TestStringAndParse(t *testing.T) {
 	} {
 		got, err := Parse(text)
 		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%q is %v (%v), want %v", text, got, err, want)
+			t.Errorf("%q is parsed as %v (%v), want %v", text, got, err, want)
 		}
 		if back := got.String(); back != text {
-			t.Errorf("%v is written %q, want %q", got, back, text)
+			t.Errorf("%v is formatted as %q, want %q", got, back, text)
 		}
 	}
 }
@@ -26,7 +26,7 @@ func TestStringAndParse(t *testing.T) {
 func TestParseRejectsInvalidText(t *testing.T) {
 	for _, text := range []string{"a", "-", "-1", "1-", "3-1", "0,,1", "0 ", "0-4294967295", "0-99999999", "0-99998,100000-199999"} {
 		if s, err := Parse(text); err == nil {
-			t.Errorf("%q is taken for %d indexes", text, len(s))
+			t.Errorf("%q is parsed as %d indexes", text, len(s))
 		}
 	}
 }
@@ -61,7 +61,7 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := Parse(s.String())
 		if err != nil || !slices.Equal(s, again) {
-			t.Errorf("%q: %v is read again as %v (%v)", text, s, again, err)
+			t.Errorf("%q: %v is parsed again as %v (%v)", text, s, again, err)
 		}
 	})
 }

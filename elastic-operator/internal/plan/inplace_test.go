@@ -67,7 +67,7 @@ func TestSupervisedPod(t *testing.T) {
 		t.Errorf("volumes %+v, init containers %+v, annotations %v", pod.Spec.Volumes, pod.Spec.InitContainers, pod.Annotations)
 	}
 	if job.Spec.ReplicaSpecs.Worker.Template.Spec.InitContainers != nil {
-		t.Error("the template was changed, which Kueue compares")
+		t.Error("the template, which Kueue compares, was changed")
 	}
 }
 
@@ -116,17 +116,17 @@ func TestReasonsAgainstInPlaceRestarts(t *testing.T) {
 		changes []func(*v1alpha1.ElasticJob)
 		want    string // empty if nothing prevents in-place restarts
 	}{
-		"nothing":                     {nil, ""},
-		"no duration":                 {[]func(*v1alpha1.ElasticJob){annotation(v1alpha1.InPlaceTimeoutKey, "soon")}, `"soon" is not a duration`},
-		"an empty duration":           {[]func(*v1alpha1.ElasticJob){annotation(v1alpha1.InPlaceTimeoutKey, "")}, "is empty"},
-		"no command":                  {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.Containers[0].Command = nil })}, "spec.replicaSpecs.Worker.template.spec.containers[0].command: Required"},
-		"two containers":              {[]func(*v1alpha1.ElasticJob){two}, "metadata.annotations[holdfast.dev/inplace-container]: Required"},
-		"one of two":                  {[]func(*v1alpha1.ElasticJob){two, annotation(v1alpha1.InPlaceContainerKey, inPlace().Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Name)}, ""},
-		"one that there is not":       {[]func(*v1alpha1.ElasticJob){annotation(v1alpha1.InPlaceContainerKey, "other")}, "no container of"},
-		"a variable of ours":          {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.Containers[0].Env = []corev1.EnvVar{{Name: "STARTUP_DIR"}} })}, "env[0].name"},
-		"a volume of ours":            {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.Volumes = []corev1.Volume{{Name: "holdfast-startup"}} })}, "volumes[0].name: Duplicate"},
-		"an init container of ours":   {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.InitContainers = []corev1.Container{{Name: "holdfast-install"}} })}, "initContainers[0].name: Duplicate"},
-		"a folder of ours is mounted": {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.Containers[0].VolumeMounts = []corev1.VolumeMount{{MountPath: "/holdfast"}} })}, "mountPath: Duplicate"},
+		"nothing":                         {nil, ""},
+		"not a duration":                  {[]func(*v1alpha1.ElasticJob){annotation(v1alpha1.InPlaceTimeoutKey, "soon")}, `"soon" is not a duration`},
+		"an empty duration":               {[]func(*v1alpha1.ElasticJob){annotation(v1alpha1.InPlaceTimeoutKey, "")}, "is empty"},
+		"no command":                      {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.Containers[0].Command = nil })}, "spec.replicaSpecs.Worker.template.spec.containers[0].command: Required"},
+		"two containers":                  {[]func(*v1alpha1.ElasticJob){two}, "metadata.annotations[holdfast.dev/inplace-container]: Required"},
+		"one of two containers":           {[]func(*v1alpha1.ElasticJob){two, annotation(v1alpha1.InPlaceContainerKey, inPlace().Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Name)}, ""},
+		"a container that does not exist": {[]func(*v1alpha1.ElasticJob){annotation(v1alpha1.InPlaceContainerKey, "other")}, "no container of"},
+		"a reserved variable":             {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.Containers[0].Env = []corev1.EnvVar{{Name: "STARTUP_DIR"}} })}, "env[0].name"},
+		"a reserved volume":               {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.Volumes = []corev1.Volume{{Name: "holdfast-startup"}} })}, "volumes[0].name: Duplicate"},
+		"a reserved init container":       {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.InitContainers = []corev1.Container{{Name: "holdfast-install"}} })}, "initContainers[0].name: Duplicate"},
+		"a reserved mount path":           {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.Containers[0].VolumeMounts = []corev1.VolumeMount{{MountPath: "/holdfast"}} })}, "mountPath: Duplicate"},
 	} {
 		got, err := agents.Timeout(inPlace(tc.changes...))
 		switch {

@@ -69,11 +69,11 @@ func TestTemplateTakesPrecedence(t *testing.T) {
 	names := map[string]int{}
 	for _, v := range pod.Spec.Containers[0].Env {
 		if names[v.Name]++; names[v.Name] > 1 {
-			t.Errorf("%s is there twice", v.Name)
+			t.Errorf("%s is set twice", v.Name)
 		}
 	}
 	if len(job.Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Env) != 2 {
-		t.Error("the template of the job was changed, which ends an admission")
+		t.Error("the template of the job was changed, which would end its admission")
 	}
 }
 
@@ -88,7 +88,7 @@ func TestArgumentsOfTheFirstContainerOnRequest(t *testing.T) {
 		}).Obj(), 0, 2)
 	}
 	if args := make("").Spec.Containers[0].Args; !slices.Equal(args, []string{"train.py"}) {
-		t.Errorf("without a say: %q", args)
+		t.Errorf("without the annotation: %q", args)
 	}
 	pod := make("true")
 	want := []string{"--rdzv_backend=etcd", "--rdzv_endpoint=etcd-service:2379", "--rdzv_id=uid-2", "--nnodes=1:5", "train.py"}
@@ -96,7 +96,7 @@ func TestArgumentsOfTheFirstContainerOnRequest(t *testing.T) {
 		t.Errorf("%s, sidecar %q", diff, pod.Spec.Containers[1].Args)
 	}
 	if env(pod, 1)["PET_RDZV_ID"] != "uid-2" {
-		t.Error("the sidecar does not know the run")
+		t.Error("the sidecar does not have the run ID")
 	}
 }
 
@@ -126,14 +126,14 @@ func TestIndexOf(t *testing.T) {
 		want   int
 		is     bool
 	}{
-		"a worker":                   {"a-worker-3", WorkerLabels("a", 3), 3, true},
-		"another's name":             {"b-worker-3", WorkerLabels("a", 3), 0, false},
-		"another index":              {"a-worker-4", WorkerLabels("a", 3), 0, false},
-		"no number":                  {"a-worker-x", map[string]string{"replica-type": "worker", "replica-index": "x"}, 0, false},
-		"below zero":                 {"a-worker--1", map[string]string{"replica-type": "worker", "replica-index": "-1"}, 0, false},
-		"more than any job has":      {"a-worker-100000", WorkerLabels("a", 100000), 0, false},
-		"the rendezvous server":      {"a-rendezvous", rendezvousLabels("a"), 0, false},
-		"a number written otherwise": {"a-worker-3", map[string]string{"replica-type": "worker", "replica-index": "03"}, 3, true},
+		"a worker":                     {"a-worker-3", WorkerLabels("a", 3), 3, true},
+		"the name of another job":      {"b-worker-3", WorkerLabels("a", 3), 0, false},
+		"a different index":            {"a-worker-4", WorkerLabels("a", 3), 0, false},
+		"not a number":                 {"a-worker-x", map[string]string{"replica-type": "worker", "replica-index": "x"}, 0, false},
+		"below zero":                   {"a-worker--1", map[string]string{"replica-type": "worker", "replica-index": "-1"}, 0, false},
+		"an index above the maximum":   {"a-worker-100000", WorkerLabels("a", 100000), 0, false},
+		"the rendezvous server":        {"a-rendezvous", rendezvousLabels("a"), 0, false},
+		"a number with a leading zero": {"a-worker-3", map[string]string{"replica-type": "worker", "replica-index": "03"}, 3, true},
 	} {
 		got, is := IndexOf(&metav1.ObjectMeta{Name: tc.pod, Labels: tc.labels}, "a")
 		if got != tc.want || is != tc.is {
@@ -162,10 +162,10 @@ func TestServerHasTheTolerationsOfTheWorkers(t *testing.T) {
 	}).Obj()
 	workers, server := job.Spec.ReplicaSpecs.Worker.Template.Spec, RendezvousPod(job, "image:1", []string{"holdfast"}, 0).Spec
 	if !slices.Equal(server.Tolerations, workers.Tolerations) || server.PriorityClassName != "training" || !slices.Equal(server.ImagePullSecrets, []corev1.LocalObjectReference{{Name: "registry"}, {Name: "holdfast"}}) {
-		t.Errorf("it may run elsewhere than its workers: %+v", server)
+		t.Errorf("the server lacks tolerations, the priority or pull Secrets of the workers: %+v", server)
 	}
 	if server.NodeSelector != nil {
-		t.Errorf("it asks for %v", server.NodeSelector)
+		t.Errorf("the server has the node selector %v", server.NodeSelector)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestServerPodIsRestricted(t *testing.T) {
 		t.Errorf("%+v", pod.Spec)
 	}
 	if c.LivenessProbe != nil {
-		t.Error("a busy server would be killed, and all agents would end with it")
+		t.Error("a busy server would be killed, and all agents would exit")
 	}
 	for _, key := range []string{"cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/do-not-disrupt"} {
 		if _, there := pod.Annotations[key]; !there {
@@ -186,12 +186,12 @@ func TestServerPodIsRestricted(t *testing.T) {
 	}
 	for key, value := range RendezvousService(job).Spec.Selector {
 		if pod.Labels[key] != value {
-			t.Errorf("the service looks for %s=%s", key, value)
+			t.Errorf("the service selects %s=%s", key, value)
 		}
 	}
 	for key, value := range WorkerService(job, 0).Spec.Selector {
 		if key == "replica-type" && pod.Labels[key] == value {
-			t.Error("a worker's service finds the server")
+			t.Error("a worker's service selects the server")
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (w *world) look() *Decision {
 	for _, gone := range d.Delete {
 		pod, there := w.facts.Pods[gone.Index]
 		if !there || pod.UID != gone.UID {
-			panic(fmt.Sprintf("deletion of a pod that is not there: %+v", gone))
+			panic(fmt.Sprintf("deletion of a pod that does not exist: %+v", gone))
 		}
 		if pod.terminated() || gone.Force {
 			delete(w.facts.Pods, gone.Index)
@@ -94,7 +94,7 @@ func (w *world) play() *world {
 			return w
 		}
 	}
-	panic("the job does not come to rest")
+	panic("the job keeps changing")
 }
 
 func (w *world) change(i int, change func(*Pod)) *world {
@@ -153,7 +153,7 @@ func (w *world) heard(t *testing.T, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !slices.ContainsFunc(w.said, func(s string) bool { return strings.Contains(s, part) }) {
-			t.Errorf("nobody said %q:\n%s", part, strings.Join(w.said, "\n"))
+			t.Errorf("no event contains %q:\n%s", part, strings.Join(w.said, "\n"))
 		}
 	}
 }
@@ -164,14 +164,14 @@ func TestFailedAndDisruptedWorkersAreReplaced(t *testing.T) {
 		end               func(*Pod)
 		failed, disrupted int32
 	}{
-		"its program failed":           {v1alpha1.RestartExitCode, func(p *Pod) { p.Phase, p.ExitCode = corev1.PodFailed, 1 }, 1, 0},
-		"it was evicted":               {v1alpha1.RestartExitCode, func(p *Pod) { p.Phase, p.ExitCode, p.Disruption = corev1.PodFailed, 1, "it was evicted" }, 0, 1},
-		"it was deleted":               {v1alpha1.RestartExitCode, func(p *Pod) { p.Terminating = true }, 0, 1},
-		"it was stopped and exits 0":   {v1alpha1.RestartExitCode, func(p *Pod) { p.Terminating, p.Phase = true, corev1.PodSucceeded }, 0, 1},
-		"its node is lost":             {v1alpha1.RestartExitCode, func(p *Pod) { p.Node = NodeLost }, 0, 1},
-		"deleted on a lost node":       {v1alpha1.RestartExitCode, func(p *Pod) { p.Node, p.Terminating = NodeLost, true }, 0, 1},
-		"evicted, and Never restarted": {v1alpha1.RestartNever, func(p *Pod) { p.Phase, p.Disruption = corev1.PodFailed, "it was evicted" }, 0, 1},
-		"failed although OnFailure":    {v1alpha1.RestartOnFailure, func(p *Pod) { p.Phase, p.ExitCode = corev1.PodFailed, -1 }, 0, 1},
+		"its program failed":               {v1alpha1.RestartExitCode, func(p *Pod) { p.Phase, p.ExitCode = corev1.PodFailed, 1 }, 1, 0},
+		"it was evicted":                   {v1alpha1.RestartExitCode, func(p *Pod) { p.Phase, p.ExitCode, p.Disruption = corev1.PodFailed, 1, "it was evicted" }, 0, 1},
+		"it was deleted":                   {v1alpha1.RestartExitCode, func(p *Pod) { p.Terminating = true }, 0, 1},
+		"it was stopped and exited with 0": {v1alpha1.RestartExitCode, func(p *Pod) { p.Terminating, p.Phase = true, corev1.PodSucceeded }, 0, 1},
+		"its node is lost":                 {v1alpha1.RestartExitCode, func(p *Pod) { p.Node = NodeLost }, 0, 1},
+		"deleted on a lost node":           {v1alpha1.RestartExitCode, func(p *Pod) { p.Node, p.Terminating = NodeLost, true }, 0, 1},
+		"evicted with policy Never":        {v1alpha1.RestartNever, func(p *Pod) { p.Phase, p.Disruption = corev1.PodFailed, "it was evicted" }, 0, 1},
+		"failed with policy OnFailure":     {v1alpha1.RestartOnFailure, func(p *Pod) { p.Phase, p.ExitCode = corev1.PodFailed, -1 }, 0, 1},
 		"its containers keep failing, then its node is shut down": {
 			v1alpha1.RestartOnFailure, func(p *Pod) { p.Phase, p.Restarts, p.Disruption = corev1.PodFailed, 2, "its node was shut down" }, 2, 1,
 		},
@@ -182,11 +182,11 @@ func TestFailedAndDisruptedWorkersAreReplaced(t *testing.T) {
 			w.change(1, tc.end).play().pass(time.Minute).play()
 			w.want(t, "0,1,2", v1alpha1.StateRunning)
 			if w.facts.Pods[1].UID == before {
-				t.Error("the pod is the same")
+				t.Error("the pod was not replaced")
 			}
 			m := w.facts.Memory
 			if h := m.Workers[1]; h.Failures != tc.failed || h.Disruptions != tc.disrupted || m.Restarts != tc.failed || m.Disruptions != tc.disrupted {
-				t.Errorf("counted %+v, in all %d and %d", h, m.Restarts, m.Disruptions)
+				t.Errorf("counted %+v, in total %d and %d", h, m.Restarts, m.Disruptions)
 			}
 		})
 	}
@@ -202,7 +202,7 @@ func TestEachPodIsCountedOnce(t *testing.T) {
 	w.facts.Pods[1] = Pod{UID: w.facts.Memory.Workers[1].LastPod, Phase: corev1.PodFailed, ExitCode: 1}
 	second := w.look()
 	if len(second.Faults) != 0 || len(second.Delete) != 1 || w.facts.Memory.Workers[1].Failures != 1 {
-		t.Errorf("second look: %d faults, %d deletions, %+v", len(second.Faults), len(second.Delete), w.facts.Memory.Workers[1])
+		t.Errorf("second decision: %d faults, %d deletions, %+v", len(second.Faults), len(second.Delete), w.facts.Memory.Workers[1])
 	}
 }
 
@@ -246,7 +246,7 @@ func TestWorkersAreAbandonedAtTheirLimits(t *testing.T) {
 		reason string
 	}{
 		"after the last restart of the back-off limit": {budget(0), func(w *world) { w.fail(1, 1) }, "exited with code 1"},
-		"after a code that is permanent":               {func(s *Settings) { s.Permanent = []int32{3} }, func(w *world) { w.fail(1, 3) }, "exited with code 3"},
+		"after a permanent exit code":                  {func(s *Settings) { s.Permanent = []int32{3} }, func(w *world) { w.fail(1, 3) }, "exited with code 3"},
 		"with restart policy Never":                    {func(s *Settings) { s.Restart = v1alpha1.RestartNever }, func(w *world) { w.fail(1, 9) }, "exited with code 9"},
 		"after the last disruption of the limit":       {func(s *Settings) { s.Disruptions = new(restart.Budget(0)) }, func(w *world) { w.evict(1) }, "it was evicted"},
 		"when its containers fail too often": {
@@ -278,7 +278,7 @@ func TestRaisedLimitReplacesAbandonedWorker(t *testing.T) {
 func TestPodOfAbandonedWorkerIsKept(t *testing.T) {
 	w := newWorld(1, 2, 2, func(s *Settings) { s.Restart = v1alpha1.RestartNever }).play().fail(1, 1).play()
 	if pod, there := w.facts.Pods[1]; !there || pod.Phase != corev1.PodFailed {
-		t.Errorf("pod %+v there %t", pod, there)
+		t.Errorf("pod %+v, found %t", pod, there)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestJobFailsAfterSettleSeconds(t *testing.T) {
 	w.want(t, "2", v1alpha1.StatePending)
 	w.heard(t, "TooFewWorkers: Only 1 workers can run and at least 2 are required: the job fails in 30s")
 	if w.last.After != 30*time.Second {
-		t.Errorf("looks again after %s", w.last.After)
+		t.Errorf("next reconcile after %s", w.last.After)
 	}
 	w.pass(29 * time.Second).look()
 	w.want(t, "2", v1alpha1.StatePending)
@@ -312,7 +312,7 @@ func TestMoreReplicasWithinSettleSecondsSaveTheJob(t *testing.T) {
 	w.pass(10 * time.Second).play()
 	w.want(t, "1,2", v1alpha1.StateRunning)
 	if w.pass(time.Hour).play(); !w.facts.Memory.BelowMin.IsZero() {
-		t.Error("the window is still open")
+		t.Error("BelowMin is still set")
 	}
 }
 

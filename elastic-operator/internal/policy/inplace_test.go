@@ -73,11 +73,11 @@ func TestRosterContainsRunningWorkers(t *testing.T) {
 	}
 	w.scaled(2).lookInPlace()
 	if got, want := w.members(), []string{w.member(0), w.member(1)}; !slices.Equal(got, want) {
-		t.Errorf("a worker that is being removed is on it: %v", got)
+		t.Errorf("the roster contains a worker that is being removed: %v", got)
 	}
 	w.change(1, func(p *Pod) { p.Terminating = true }).lookInPlace()
 	if got, want := w.members(), []string{w.member(0)}; !slices.Equal(got, want) {
-		t.Errorf("a pod that goes is on it, or another is not: %v", got)
+		t.Errorf("the roster contains a terminating pod, or lacks another one: %v", got)
 	}
 }
 
@@ -89,15 +89,15 @@ func TestGroupFormsWithTheMinimum(t *testing.T) {
 	w.supervised()
 	w.run(0)
 	if w.lookInPlace(); w.last.Roster != nil {
-		t.Errorf("one is enough: %+v", w.last.Roster)
+		t.Errorf("the group formed with one worker: %+v", w.last.Roster)
 	}
 	w.run(1)
 	if w.lookInPlace(); len(w.members()) != 2 {
-		t.Errorf("two are not: %v", w.members())
+		t.Errorf("the group did not form with two workers: %v", w.members())
 	}
 	w.change(1, func(p *Pod) { p.Phase = corev1.PodFailed }).lookInPlace()
 	if len(w.members()) != 1 {
-		t.Errorf("a group that has begun follows: %v", w.members())
+		t.Errorf("the roster of a formed group was not updated: %v", w.members())
 	}
 }
 
@@ -114,7 +114,7 @@ func TestInPlaceFailure(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	if !slices.ContainsFunc(w.said, func(s string) bool { return strings.HasPrefix(s, EventInPlace+": ") && strings.Contains(s, "137") }) {
-		t.Errorf("nobody is told: %v", w.said)
+		t.Errorf("no event reports the failure: %v", w.said)
 	}
 	if w.last.State != v1alpha1.StateRunning || w.last.Recovering != nil {
 		t.Errorf("%s, %+v", w.last.State, w.last.Recovering)
@@ -123,7 +123,7 @@ func TestInPlaceFailure(t *testing.T) {
 		t.Errorf("counted again: %+v, %v", w.last.Memory, w.last.Events)
 	}
 	if w.last.Roster.Limit != defaultBackoffLimit {
-		t.Errorf("one restart of three is used up, and the limit is %d", w.last.Roster.Limit)
+		t.Errorf("after one of three restarts, the limit is %d", w.last.Roster.Limit)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestInPlaceFailuresExhaustTheLimit(t *testing.T) {
 		t.Errorf("%v, not %v", got, want)
 	}
 	if w.play(); len(w.facts.Pods) != 2 {
-		t.Errorf("it is replaced: %v", w.facts.Pods)
+		t.Errorf("the worker was replaced: %v", w.facts.Pods)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestGroupWithAWorkerThatMayStillFailRestarts(t *testing.T) {
 	w := newGroup(1, 2, 2, func(s *Settings) { s.Backoff = new(restart.Budget(1)) })
 	w.failed(0, 1, 1).lookInPlace()
 	if w.last.Roster.Limit != 1 {
-		t.Fatalf("worker 0 has none left: %+v", w.last.Roster)
+		t.Fatalf("worker 0 has no restarts left: %+v", w.last.Roster)
 	}
 	w.told(roster.Report{Phase: coordination.Terminal, Round: 1, Failures: []roster.Failure{{At: 9000, Member: w.member(1), Kind: coordination.KindExit, Code: 1}}})
 	if w.lookInPlace(); w.last.Roster.Limit != 2 || len(w.last.Delete) != 0 {
@@ -162,14 +162,14 @@ func TestGroupWithAWorkerThatMayStillFailRestarts(t *testing.T) {
 	}
 	w.told(roster.Report{Phase: coordination.Restarting, Round: 1})
 	if w.lookInPlace(); w.last.Roster.Limit != 2 {
-		t.Errorf("the limit was lowered under way: %+v", w.last.Roster)
+		t.Errorf("the limit was lowered during a restart: %+v", w.last.Roster)
 	}
 }
 
 func TestPermanentInPlaceFailures(t *testing.T) {
 	for name, change := range map[string]func(*Settings){
-		"an exit code that is permanent": func(s *Settings) { s.Permanent = []int32{42} },
-		"restartPolicy Never":            func(s *Settings) { s.Restart = v1alpha1.RestartNever },
+		"a permanent exit code": func(s *Settings) { s.Permanent = []int32{42} },
+		"restartPolicy Never":   func(s *Settings) { s.Restart = v1alpha1.RestartNever },
 	} {
 		w := newGroup(1, 2, 2, change)
 		if w.failed(0, 42, 1).lookInPlace(); !w.last.Abandoned.Has(0) || len(w.members()) != 1 {
@@ -186,7 +186,7 @@ func TestFailuresOfTerminatedPodsAreNotCountedTwice(t *testing.T) {
 	for name, change := range map[string]func(*Pod){
 		"a pod that is being deleted": func(p *Pod) { p.Terminating = true },
 		"a pod that has failed":       func(p *Pod) { p.Phase, p.ExitCode = corev1.PodFailed, 1 },
-		"another pod":                 func(p *Pod) { p.UID = "other" },
+		"a different pod":             func(p *Pod) { p.UID = "other" },
 	} {
 		w := newGroup(1, 2, 2)
 		w.failed(0, 1, 1).change(0, change).lookInPlace()
@@ -225,7 +225,7 @@ func TestInPlaceRestartIsAnnounced(t *testing.T) {
 	}
 	w.told(roster.Report{Phase: coordination.Running, Round: 1}).lookInPlace()
 	if w.last.Recovering != nil {
-		t.Errorf("all run again: %+v", w.last.Recovering)
+		t.Errorf("after all workers have restarted: %+v", w.last.Recovering)
 	}
 	if c := w.condition(v1alpha1.JobInPlaceInSync); c == nil || c.Status != "True" {
 		t.Errorf("%+v", c)
@@ -244,16 +244,16 @@ func (w *world) condition(kind v1alpha1.JobConditionType) *v1alpha1.JobCondition
 func TestConditionInPlaceInSync(t *testing.T) {
 	plain := newWorld(1, 1, 1).play()
 	if c := plain.condition(v1alpha1.JobInPlaceInSync); c != nil || plain.last.Roster != nil {
-		t.Errorf("a job that asks for none: %+v, %+v", c, plain.last.Roster)
+		t.Errorf("a job without in-place restarts: %+v, %+v", c, plain.last.Roster)
 	}
-	plain.facts.InPlace.Problem = "restarts in place are not possible: no command"
+	plain.facts.InPlace.Problem = "in-place restarts are not possible: no command"
 	plain.look()
 	if c := plain.condition(v1alpha1.JobInPlaceInSync); c == nil || c.Reason != v1alpha1.ReasonNotPossible || plain.last.Roster != nil {
-		t.Errorf("a job that cannot have any: %+v, %+v", c, plain.last.Roster)
+		t.Errorf("a job that cannot restart in place: %+v, %+v", c, plain.last.Roster)
 	}
 	alone := newGroup(1, 1, 1).lookInPlace()
 	if c := alone.condition(v1alpha1.JobInPlaceInSync); c == nil || c.Reason != v1alpha1.ReasonWaitingForLeader {
-		t.Errorf("a job that nobody leads: %+v", c)
+		t.Errorf("a job without an orchestrator: %+v", c)
 	}
 }
 

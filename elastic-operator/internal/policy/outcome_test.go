@@ -19,14 +19,14 @@ func TestSuccess(t *testing.T) {
 		failed    []int
 		want      v1alpha1.State
 	}{
-		"all have":                        {policy(v1alpha1.SuccessAll, nil), []int{0, 1, 2, 3}, nil, v1alpha1.StateSucceeded},
-		"all but one have":                {policy(v1alpha1.SuccessAll, nil), []int{0, 1, 2}, nil, v1alpha1.StateRunning},
-		"all but one that was abandoned":  {policy(v1alpha1.SuccessAll, nil), []int{0, 1, 2}, []int{3}, v1alpha1.StateSucceeded},
-		"too few of those that are left":  {policy(v1alpha1.SuccessAll, nil), []int{0}, []int{1, 2, 3}, v1alpha1.StateFailed},
-		"any has":                         {policy(v1alpha1.SuccessAny, nil), []int{2}, nil, v1alpha1.StateSucceeded},
-		"half have":                       {policy(v1alpha1.SuccessPercent, ptr.To(int32(50))), []int{2, 3}, nil, v1alpha1.StateSucceeded},
-		"half are not a bit more":         {policy(v1alpha1.SuccessPercent, ptr.To(int32(51))), []int{2, 3}, nil, v1alpha1.StateRunning},
-		"half cannot be reached any more": {policy(v1alpha1.SuccessPercent, ptr.To(int32(75))), []int{2, 3}, []int{0, 1}, v1alpha1.StateFailed},
+		"all have completed":                {policy(v1alpha1.SuccessAll, nil), []int{0, 1, 2, 3}, nil, v1alpha1.StateSucceeded},
+		"all but one have completed":        {policy(v1alpha1.SuccessAll, nil), []int{0, 1, 2}, nil, v1alpha1.StateRunning},
+		"all but an abandoned one":          {policy(v1alpha1.SuccessAll, nil), []int{0, 1, 2}, []int{3}, v1alpha1.StateSucceeded},
+		"too few of the remaining workers":  {policy(v1alpha1.SuccessAll, nil), []int{0}, []int{1, 2, 3}, v1alpha1.StateFailed},
+		"any has completed":                 {policy(v1alpha1.SuccessAny, nil), []int{2}, nil, v1alpha1.StateSucceeded},
+		"half have completed":               {policy(v1alpha1.SuccessPercent, ptr.To(int32(50))), []int{2, 3}, nil, v1alpha1.StateSucceeded},
+		"half are less than 51 percent":     {policy(v1alpha1.SuccessPercent, ptr.To(int32(51))), []int{2, 3}, nil, v1alpha1.StateRunning},
+		"75 percent can no longer complete": {policy(v1alpha1.SuccessPercent, ptr.To(int32(75))), []int{2, 3}, []int{0, 1}, v1alpha1.StateFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(2, 4, 4, tc.change, func(s *Settings) { s.Restart, s.Settle = v1alpha1.RestartNever, 0 }).play()
@@ -65,7 +65,7 @@ func TestScaleBelowTheNumberOfCompletedWorkers(t *testing.T) {
 func TestDeadlineStopsWorkers(t *testing.T) {
 	w := newWorld(1, 2, 2, func(s *Settings) { s.Deadline = ptr.To(time.Hour) }).play()
 	if w.look(); w.last.After != time.Hour {
-		t.Errorf("looks again after %s", w.last.After)
+		t.Errorf("next reconcile after %s", w.last.After)
 	}
 	w.pass(time.Hour).look()
 	w.want(t, "", v1alpha1.StateFailed)
@@ -78,9 +78,9 @@ func TestPodsOfAFinishedJob(t *testing.T) {
 		left    int
 		running string
 	}{
-		"None keeps all":                 {v1alpha1.CleanNone, 3, "1,2"},
-		"Running stops those that go on": {v1alpha1.CleanRunning, 1, ""},
-		"All keeps none":                 {v1alpha1.CleanAll, 0, ""},
+		"None keeps all":                {v1alpha1.CleanNone, 3, "1,2"},
+		"Running stops running workers": {v1alpha1.CleanRunning, 1, ""},
+		"All keeps none":                {v1alpha1.CleanAll, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(1, 3, 3, func(s *Settings) {
@@ -156,6 +156,6 @@ func TestFailedJobDoesNotNeedTheRendezvous(t *testing.T) {
 	w := newWorld(2, 2, 2, func(s *Settings) { s.Settle, s.Restart = 0, v1alpha1.RestartNever }).play().fail(0, 1).play()
 	w.want(t, "1", v1alpha1.StateFailed)
 	if w.last.Rendezvous {
-		t.Error("it is wanted")
+		t.Error("the rendezvous is needed")
 	}
 }

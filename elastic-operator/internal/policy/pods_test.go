@@ -23,26 +23,26 @@ func TestDisruption(t *testing.T) {
 		status corev1.PodStatus
 		want   string
 	}{
-		"nothing":                      {corev1.PodStatus{Phase: corev1.PodFailed}, ""},
-		"preempted":                    {target("PreemptionByScheduler"), "it was preempted"},
-		"evicted through the API":      {target("EvictionByEvictionAPI"), "it was evicted"},
-		"a taint":                      {target("DeletionByTaintManager"), "its node has a taint that it does not tolerate"},
-		"something newer":              {target("MeteorImpact"), "it was disrupted: MeteorImpact"},
-		"a reason of the status":       {target("Evicted"), "it was disrupted: Evicted"},
-		"evicted by its kubelet":       {rejected("Evicted", "The node was low on resource: memory. "), "it was evicted"},
-		"evicted, and nobody says why": {rejected("Evicted", ""), "it was evicted"},
-		"evicted for its own appetite": {rejected("Evicted", `Usage of EmptyDir volume "x" exceeds the limit "1Mi". `), ""},
-		"no device for it":             {rejected("OutOfnvidia.com/gpu", ""), "its node rejected it"},
-		"no room in one NUMA node":     {rejected("TopologyAffinityError", ""), "its node rejected it"},
-		"a port that is taken":         {rejected("NodePorts", ""), "its node rejected it"},
-		"a rejection that is newer":    {rejected("SomethingNew", "Pod was rejected: no"), "its node rejected it"},
-		"its own deadline":             {rejected("DeadlineExceeded", "Pod was active on the node longer than the specified deadline"), ""},
-		"its program, which ran": {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "SomethingNew", ContainerStatuses: []corev1.ContainerStatus{{
+		"nothing":                         {corev1.PodStatus{Phase: corev1.PodFailed}, ""},
+		"preempted":                       {target("PreemptionByScheduler"), "it was preempted"},
+		"evicted through the API":         {target("EvictionByEvictionAPI"), "it was evicted"},
+		"a taint":                         {target("DeletionByTaintManager"), "its node has a taint that it does not tolerate"},
+		"an unknown reason":               {target("MeteorImpact"), "it was disrupted: MeteorImpact"},
+		"another unknown reason":          {target("Evicted"), "it was disrupted: Evicted"},
+		"evicted by its kubelet":          {rejected("Evicted", "The node was low on resource: memory. "), "it was evicted"},
+		"evicted without a message":       {rejected("Evicted", ""), "it was evicted"},
+		"evicted for exceeding its limit": {rejected("Evicted", `Usage of EmptyDir volume "x" exceeds the limit "1Mi". `), ""},
+		"no device":                       {rejected("OutOfnvidia.com/gpu", ""), "its node rejected it"},
+		"no capacity on a NUMA node":      {rejected("TopologyAffinityError", ""), "its node rejected it"},
+		"a port that is in use":           {rejected("NodePorts", ""), "its node rejected it"},
+		"an unknown rejection":            {rejected("SomethingNew", "Pod was rejected: no"), "its node rejected it"},
+		"its own deadline":                {rejected("DeadlineExceeded", "Pod was active on the node longer than the specified deadline"), ""},
+		"its program failed": {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "SomethingNew", ContainerStatuses: []corev1.ContainerStatus{{
 			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}}, ""},
-		"its node was shut down":        {rejected("NodeShutdown", ""), "its node was shut down"},
-		"its node rejected it":          {rejected("UnexpectedAdmissionError", ""), "its node rejected it"},
-		"a reason of the program's own": {corev1.PodStatus{Reason: "Error"}, ""},
-		"a condition that is no more":   {corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse}}}, ""},
+		"its node was shut down":         {rejected("NodeShutdown", ""), "its node was shut down"},
+		"its node rejected it":           {rejected("UnexpectedAdmissionError", ""), "its node rejected it"},
+		"a reason that is no disruption": {corev1.PodStatus{Reason: "Error"}, ""},
+		"a condition that is False":      {corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse}}}, ""},
 	} {
 		if got := Observe(&corev1.Pod{Status: tc.status}, nil, time.Minute, noon).Disruption; got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -77,26 +77,26 @@ func TestNodeState(t *testing.T) {
 		soon  time.Duration
 		pod   corev1.PodSpec
 	}{
-		"none yet":              {nil, false, NodeOK, 0, plain},
-		"gone":                  {nil, true, NodeLost, 0, plain},
-		"fine":                  {node(func(*corev1.Node) {}), true, NodeOK, 0, plain},
-		"cordoned":              {node(func(n *corev1.Node) { n.Spec.Unschedulable = true }), true, NodeDraining, 0, plain},
-		"not ready for a while": {unready(corev1.ConditionFalse, 40*time.Second), true, NodeOK, 20 * time.Second, plain},
-		"silent for too long":   {unready(corev1.ConditionUnknown, time.Minute), true, NodeLost, 0, plain},
-		"out of service":        {tainted(corev1.TaintNodeOutOfService, corev1.TaintEffectNoExecute), true, NodeLost, 0, plain},
-		"an autoscaler's taint": {tainted("ToBeDeletedByClusterAutoscaler", corev1.TaintEffectNoSchedule), true, NodeDraining, 0, plain},
-		"a taint that evicts":   {tainted("karpenter.sh/disrupted", corev1.TaintEffectNoExecute), true, NodeDraining, 0, plain},
-		"a taint that only asks": {
+		"no node yet":              {nil, false, NodeOK, 0, plain},
+		"deleted":                  {nil, true, NodeLost, 0, plain},
+		"ready":                    {node(func(*corev1.Node) {}), true, NodeOK, 0, plain},
+		"cordoned":                 {node(func(n *corev1.Node) { n.Spec.Unschedulable = true }), true, NodeDraining, 0, plain},
+		"not ready for a while":    {unready(corev1.ConditionFalse, 40*time.Second), true, NodeOK, 20 * time.Second, plain},
+		"unreachable for too long": {unready(corev1.ConditionUnknown, time.Minute), true, NodeLost, 0, plain},
+		"out of service":           {tainted(corev1.TaintNodeOutOfService, corev1.TaintEffectNoExecute), true, NodeLost, 0, plain},
+		"an autoscaler's taint":    {tainted("ToBeDeletedByClusterAutoscaler", corev1.TaintEffectNoSchedule), true, NodeDraining, 0, plain},
+		"a taint that evicts":      {tainted("karpenter.sh/disrupted", corev1.TaintEffectNoExecute), true, NodeDraining, 0, plain},
+		"a PreferNoSchedule taint": {
 			tainted("DeletionCandidateOfClusterAutoscaler", corev1.TaintEffectPreferNoSchedule), true, NodeOK, 0, plain,
 		},
 		"a taint that the pod tolerates": {tainted("nvidia.com/gpu", corev1.TaintEffectNoSchedule), true, NodeOK, 0, tolerating("nvidia.com/gpu", nil)},
-		"another taint than it tolerates": {
+		"a taint that the pod does not tolerate": {
 			tainted("holdfast.dev/pods-fail-here", corev1.TaintEffectNoSchedule), true, NodeDraining, 0, tolerating("nvidia.com/gpu", nil),
 		},
-		"a taint that it tolerates for a while": {
+		"a taint that the pod tolerates for a while": {
 			tainted(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute), true, NodeDraining, 0, tolerating(corev1.TaintNodeNotReady, ptr.To(int64(300))),
 		},
-		"a taint of a node that is lost":     {unreadyAndTainted, true, NodeLost, 0, plain},
+		"a taint of a lost node":             {unreadyAndTainted, true, NodeLost, 0, plain},
 		"a pod without a node has no taints": {tainted("a", corev1.TaintEffectNoSchedule), false, NodeOK, 0, plain},
 	} {
 		pod := &corev1.Pod{Spec: tc.pod}
@@ -122,6 +122,6 @@ func TestExitCodeIsThatOfTheFailedContainer(t *testing.T) {
 		t.Errorf("code %d, restarts %d", p.ExitCode, p.Restarts)
 	}
 	if p := Observe(&corev1.Pod{}, nil, time.Minute, noon); p.ExitCode != -1 {
-		t.Errorf("code %d of nobody", p.ExitCode)
+		t.Errorf("exit code %d without a failed container", p.ExitCode)
 	}
 }

@@ -62,18 +62,18 @@ var actors = []func(*world, *rand.Rand) string{
 		}
 		w.look()
 		w.facts.Pods = pods
-		return "what was decided is not done"
+		return "the decision is not carried out"
 	},
 }
 
 func (w *world) someone(r *rand.Rand, what string, change func(*Pod)) string {
 	list := (&decider{Facts: &w.facts}).podIndexes()
 	if len(list) == 0 {
-		return "nobody " + what
+		return "no worker " + what
 	}
 	i := list[r.IntN(len(list))]
 	if w.facts.Pods[i].terminated() {
-		return "nobody " + what
+		return "no worker " + what
 	}
 	w.change(i, change)
 	return fmt.Sprint(i, " ", what)
@@ -122,9 +122,9 @@ func (w *world) checked(t *testing.T) {
 	case live > s.Max:
 		t.Fatalf("%d workers, at most %d are allowed", live, s.Max)
 	case !s.Suspend && d.Memory.Ended == "" && runs < min(ran, s.Min):
-		t.Fatalf("%d workers ran, %d are left, %d are needed", ran, runs, s.Min)
+		t.Fatalf("%d workers were running, %d remain, %d are needed", ran, runs, s.Min)
 	case !s.Suspend && d.Memory.Ended == "" && (len(d.Memory.Indexes) < s.Min || len(d.Memory.Indexes) > s.Wanted):
-		t.Fatalf("indexes %s, between %d and %d are wanted", d.Memory.Indexes, s.Min, s.Wanted)
+		t.Fatalf("indexes %s, want between %d and %d", d.Memory.Indexes, s.Min, s.Wanted)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestReplacementIsAnnounced(t *testing.T) {
 		t.Errorf("while its replacement waits for a node: %+v", got)
 	}
 	if w.play(); w.last.Recovering != nil {
-		t.Errorf("when all run again: %+v", w.last.Recovering)
+		t.Errorf("after all workers are running again: %+v", w.last.Recovering)
 	}
 }
 
@@ -33,7 +33,7 @@ func TestRecoveryTimesOut(t *testing.T) {
 	w.look()
 	w.look()
 	if w.last.After != recoveryTimeout {
-		t.Errorf("looks again after %s", w.last.After)
+		t.Errorf("next reconcile after %s", w.last.After)
 	}
 	w.pass(recoveryTimeout).look()
 	if w.last.Recovering != nil || w.last.State != v1alpha1.StateRestarting {

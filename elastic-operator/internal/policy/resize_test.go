@@ -25,7 +25,7 @@ func TestScalingKeepsRemainingPods(t *testing.T) {
 	w.play().want(t, "0,1", v1alpha1.StateRunning)
 	for i := range 2 {
 		if w.facts.Pods[i].UID != before[i].UID {
-			t.Errorf("pod %d is another", i)
+			t.Errorf("pod %d was replaced", i)
 		}
 	}
 }
@@ -56,21 +56,21 @@ func TestRemovalOrder(t *testing.T) {
 		prepare func(*world)
 		left    string
 	}{
-		"the highest index":                  {func(*world) {}, "0,1,2"},
-		"a pending one before a running one": {func(w *world) { w.change(1, func(p *Pod) { p.Phase, p.Ready = corev1.PodPending, false }) }, "0,2,3"},
-		"one that is not ready":              {func(w *world) { w.change(2, func(p *Pod) { p.Ready = false }) }, "0,1,3"},
-		"one on a node that is drained":      {func(w *world) { w.change(1, func(p *Pod) { p.Node = NodeDraining }) }, "0,2,3"},
-		"not ready before drained": {func(w *world) {
+		"the highest index":           {func(*world) {}, "0,1,2"},
+		"a pending worker first":      {func(w *world) { w.change(1, func(p *Pod) { p.Phase, p.Ready = corev1.PodPending, false }) }, "0,2,3"},
+		"a worker that is not ready":  {func(w *world) { w.change(2, func(p *Pod) { p.Ready = false }) }, "0,1,3"},
+		"a worker on a draining node": {func(w *world) { w.change(1, func(p *Pod) { p.Node = NodeDraining }) }, "0,2,3"},
+		"not ready before draining": {func(w *world) {
 			w.change(1, func(p *Pod) { p.Node = NodeDraining }).change(3, func(p *Pod) { p.Ready = false })
 		}, "0,1,2"},
-		"one on a node with a taint of an autoscaler": {func(w *world) {
+		"a worker on a node tainted by an autoscaler": {func(w *world) {
 			node := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule}}}}
 			seen := Observe(&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}}, node, time.Minute, noon)
 			w.change(1, func(p *Pod) { p.Node = seen.Node })
 		}, "0,2,3"},
-		"worker 0 last, on a drained node too":     {func(w *world) { w.change(0, func(p *Pod) { p.Node = NodeDraining }) }, "0,1,2"},
-		"worker 0 first if it does not run":        {func(w *world) { w.change(0, func(p *Pod) { p.Phase, p.Bound = corev1.PodPending, true }) }, "1,2,3"},
-		"one that was abandoned before all others": {func(w *world) { w.fail(1, 7).look() }, "0,2,3"},
+		"worker 0 last, even on a draining node": {func(w *world) { w.change(0, func(p *Pod) { p.Node = NodeDraining }) }, "0,1,2"},
+		"worker 0 first if it is not running":    {func(w *world) { w.change(0, func(p *Pod) { p.Phase, p.Bound = corev1.PodPending, true }) }, "1,2,3"},
+		"an abandoned worker before all others":  {func(w *world) { w.fail(1, 7).look() }, "0,2,3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(1, 4, 4, func(s *Settings) { s.Permanent = []int32{7} }).play()
@@ -147,7 +147,7 @@ func TestUnschedulableSurplusWorkersAreRemoved(t *testing.T) {
 	}
 	w.look()
 	if w.last.After != 10*time.Minute {
-		t.Errorf("looks again after %s", w.last.After)
+		t.Errorf("next reconcile after %s", w.last.After)
 	}
 	w.pass(10 * time.Minute).look()
 	w.look()
@@ -180,7 +180,7 @@ func TestUnschedulableWorkersOfTheMinimumAreKept(t *testing.T) {
 	w.look()
 	w.pass(24 * time.Hour).look()
 	if got := len(w.facts.Memory.Indexes); got != 3 {
-		t.Errorf("%d workers are asked for", got)
+		t.Errorf("%d workers are desired", got)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestUnschedulableSurplusIsKeptIfTheTimeoutIsZero(t *testing.T) {
 	w.look()
 	w.pass(24 * time.Hour).look()
 	if got := len(w.facts.Memory.Indexes); got != 2 || w.last.After != 0 {
-		t.Errorf("%d workers are asked for, looks again after %s", got, w.last.After)
+		t.Errorf("%d workers are desired, next reconcile after %s", got, w.last.After)
 	}
 }
 

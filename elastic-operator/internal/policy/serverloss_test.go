@@ -23,12 +23,12 @@ func TestServerLossIsADisruption(t *testing.T) {
 		began, finished       time.Duration
 		failures, disruptions int32
 	}{
-		"no server runs":                           {true, -1, 0, time.Minute, 0, 1},
+		"no server is running":                     {true, -1, 0, time.Minute, 0, 1},
 		"the server restarted while it ran":        {true, time.Minute, 0, 70 * time.Second, 0, 1},
 		"it ended before the server restarted":     {true, time.Minute, 0, 50 * time.Second, 0, 1},
 		"it ended long after the server restarted": {true, time.Minute, 0, 3 * time.Minute, 1, 0},
 		"it began after the server":                {true, time.Minute, 2 * time.Minute, 130 * time.Second, 1, 0},
-		"the rendezvous is the user's":             {false, -1, 0, time.Minute, 1, 0},
+		"the user runs the rendezvous":             {false, -1, 0, time.Minute, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(2, 3, 3).play()
@@ -46,13 +46,13 @@ func TestServerLossIsADisruption(t *testing.T) {
 
 func TestFailureJustBeforeTheServerRestartIsRefunded(t *testing.T) {
 	for name, tc := range map[string]struct {
-		later    time.Duration // the server starts after the failure was counted
+		later    time.Duration // from the counting of the failure to the start of the server
 		failures int32
 	}{
-		"at once":                               {time.Second, 0},
-		"in the same second":                    {-time.Second, 0},
-		"much later":                            {refundWindow + time.Second, 1},
-		"before, and the kubelet had told that": {-reportLag - time.Second, 1},
+		"at once":                      {time.Second, 0},
+		"in the same second":           {-time.Second, 0},
+		"much later":                   {refundWindow + time.Second, 1},
+		"before, and already reported": {-reportLag - time.Second, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(2, 3, 3).play()

@@ -26,9 +26,9 @@ func TestSizes(t *testing.T) {
 		"less than the minimum": {ptr.To(int32(2)), ptr.To(int32(0)), ptr.To(int32(5)), nil, [3]int{2, 2, 5}},
 		"fewer are granted":     {ptr.To(int32(2)), ptr.To(int32(5)), ptr.To(int32(5)), ptr.To(int32(3)), [3]int{2, 3, 5}},
 		"more are granted":      {ptr.To(int32(2)), ptr.To(int32(3)), ptr.To(int32(5)), ptr.To(int32(5)), [3]int{2, 3, 5}},
-		"more than possible":    {ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), [3]int{5000, 5000, 5000}},
+		"more than MaxWorkers":  {ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), [3]int{5000, 5000, 5000}},
 		"more replicas than are granted, without a minimum": {nil, ptr.To(int32(6)), ptr.To(int32(8)), ptr.To(int32(4)), [3]int{4, 4, 8}},
-		"fewer than are needed are":                         {ptr.To(int32(2)), ptr.To(int32(3)), ptr.To(int32(5)), ptr.To(int32(1)), [3]int{2, 2, 5}},
+		"fewer are granted than needed":                     {ptr.To(int32(2)), ptr.To(int32(3)), ptr.To(int32(5)), ptr.To(int32(1)), [3]int{2, 2, 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Read(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
@@ -51,7 +51,7 @@ func TestRunPolicyIsReadFromAllFields(t *testing.T) {
 		"at the top level": func(s *v1alpha1.ElasticJobSpec) { s.RunPolicy = run },
 		"in runPolicy":     func(s *v1alpha1.ElasticJobSpec) { s.NestedRunPolicy = &run },
 		"in RunPolicy":     func(s *v1alpha1.ElasticJobSpec) { s.LegacyRunPolicy = &run },
-		"here and there": func(s *v1alpha1.ElasticJobSpec) {
+		"in several fields": func(s *v1alpha1.ElasticJobSpec) {
 			s.BackoffLimit, s.NestedRunPolicy = run.BackoffLimit, &v1alpha1.RunPolicy{CleanPodPolicy: run.CleanPodPolicy, ActiveDeadlineSeconds: run.ActiveDeadlineSeconds}
 			s.LegacyRunPolicy = &v1alpha1.RunPolicy{CleanPodPolicy: ptr.To(v1alpha1.CleanNone), TTLSecondsAfterFinished: run.TTLSecondsAfterFinished}
 		},
@@ -73,7 +73,7 @@ func TestDefaults(t *testing.T) {
 		t.Error(diff)
 	}
 	if s := Read(MakeElasticJob("a").Restart(v1alpha1.RestartAlways).Obj()); s.Backoff != nil {
-		t.Error("containers that are restarted whatever they do have a limit")
+		t.Error("restart policy Always has a back-off limit")
 	}
 	if s := Read(MakeElasticJob("a").Queue("q").Obj()); s.Clean != v1alpha1.CleanRunning || !s.Suspend || s.Queue != "q" {
 		t.Errorf("queued: %+v", s)

@@ -49,7 +49,7 @@ func (w *world) enlisted(job string, workers ...int) *roster.Roster {
 			return fmt.Sprintf("the roster is %v (%v)", r, err)
 		}
 		if !slices.Equal(r.Members, want) {
-			return fmt.Sprintf("on the roster are %v, not %v", r.Members, want)
+			return fmt.Sprintf("the roster contains %v, want %v", r.Members, want)
 		}
 		return ""
 	})
@@ -71,13 +71,13 @@ func (w *world) says(job string, kind v1alpha1.JobConditionType, status metav1.C
 	w.Helper()
 	w.eventually(func() string {
 		if c := condition(w.get(job), kind); c.Status != status || c.Reason != reason {
-			return fmt.Sprintf("it says %+v", c)
+			return fmt.Sprintf("the condition is %+v", c)
 		}
 		return ""
 	})
 }
 
-// Workers restart in place without replacing pods, until one fails to come back.
+// Workers restart in place, and no pod is replaced until a worker fails to restart.
 func TestInPlaceRestarts(t *testing.T) {
 	w := newWorld(t, withAgents)
 	w.create(MakeElasticJob("a").Workers(1, 2, 3).With(inPlace).Obj())
@@ -98,7 +98,7 @@ func TestInPlaceRestarts(t *testing.T) {
 	w.says("a", v1alpha1.JobRecovering, metav1.ConditionTrue, v1alpha1.ReasonRestartingInPlace)
 	w.eventually(func() string {
 		if s, found := recovering.Of(w.get("a").Annotations); !found || s.Level != recovering.LevelProcess {
-			return fmt.Sprintf("the job is marked %+v", s)
+			return fmt.Sprintf("the recovering annotation is %+v", s)
 		}
 		return ""
 	})
@@ -107,7 +107,7 @@ func TestInPlaceRestarts(t *testing.T) {
 	w.says("a", v1alpha1.JobRecovering, metav1.ConditionFalse, v1alpha1.ReasonRestarted)
 	w.eventually(func() string {
 		if _, found := recovering.Of(w.get("a").Annotations); found {
-			return "the job is still marked"
+			return "the recovering annotation is still set"
 		}
 		return ""
 	})
@@ -127,7 +127,7 @@ func TestInPlaceRestarts(t *testing.T) {
 	w.eventually(func() string {
 		pod := &corev1.Pod{}
 		if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a-worker-1"}, pod); err != nil || pod.UID == second {
-			return "its pod is still there"
+			return "its pod has not been replaced"
 		}
 		return ""
 	})
@@ -189,10 +189,10 @@ func TestInPlaceRestartsThatAreNotPossible(t *testing.T) {
 			job := w.reaches("a", v1alpha1.StateRunning, 1)
 			c := condition(job, v1alpha1.JobInPlaceInSync)
 			if c.Reason != v1alpha1.ReasonNotPossible || !strings.Contains(c.Message, tc.says) {
-				t.Errorf("it says %+v", c)
+				t.Errorf("the condition is %+v", c)
 			}
 			if len(w.worker("a", 0).Spec.InitContainers) > 0 || job.Annotations[roster.Annotation] != "" {
-				t.Error("it has a supervisor, or a group")
+				t.Error("the job has a supervisor or a roster")
 			}
 		})
 	}

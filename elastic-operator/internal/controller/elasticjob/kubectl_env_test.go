@@ -102,7 +102,7 @@ func TestIgnoredRestartPolicyIsReported(t *testing.T) {
 	w.change("a", func(s *v1alpha1.ElasticJobSpec) { *s.ReplicaSpecs.Worker.Replicas = 3 })
 	w.reaches("a", v1alpha1.StateRunning, 3)
 	if n := w.times("SettedPodTemplateRestartPolicy"); n != 1 {
-		t.Errorf("said %d times, want once, of one of the two", n)
+		t.Errorf("emitted %d times, want once, for one of the two jobs", n)
 	}
 }
 
@@ -112,14 +112,14 @@ func TestPodDeletionsAreReported(t *testing.T) {
 	w.reaches("a", v1alpha1.StateRunning, 3)
 	w.failOn(func(call string, object client.Object) error {
 		if call == "delete" && object.GetName() == "a-worker-2" {
-			return errors.New("the API server is away")
+			return errors.New("the API server is unavailable")
 		}
 		return nil
 	})
 	w.change("a", func(s *v1alpha1.ElasticJobSpec) { *s.ReplicaSpecs.Worker.Replicas = 1 })
-	w.heard("Warning FailedDeletePod: Error deleting pod a-worker-2: the API server is away", "Normal SuccessfulDeletePod: Deleted pod: a-worker-1")
+	w.heard("Warning FailedDeletePod: Error deleting pod a-worker-2: the API server is unavailable", "Normal SuccessfulDeletePod: Deleted pod: a-worker-1")
 	if w.times("SuccessfulDeletePod: Deleted pod: a-worker-2") != 0 {
-		t.Error("a deletion that failed is said to have succeeded")
+		t.Error("a failed deletion is reported as successful")
 	}
 	w.failOn(nil)
 	w.heard("Normal SuccessfulDeletePod: Deleted pod: a-worker-2")
@@ -130,7 +130,7 @@ func TestPodDeletionsAreReported(t *testing.T) {
 		return ""
 	})
 	if w.times("SuccessfulDeletePod: Deleted pod: a-worker-0") != 0 {
-		t.Error("the one that stays is said to be deleted")
+		t.Error("the remaining pod is reported as deleted")
 	}
 }
 

@@ -89,7 +89,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 		w.ok(strict.Create(t.Context(), job))
 		w.eventually(func() string {
 			if w.get(job.Name).Status.State == "" {
-				return file + " is not looked at"
+				return file + " is not reconciled"
 			}
 			return ""
 		})
@@ -140,7 +140,7 @@ func TestScalingThroughTheSubresource(t *testing.T) {
 		return ""
 	})
 	if w.worker("a", 0).UID != first {
-		t.Error("the worker that stays is another")
+		t.Error("the remaining worker was replaced")
 	}
 	if err := scaleTo(6); err == nil || !strings.Contains(err.Error(), "must not be larger than maxReplicas") {
 		t.Errorf("more than max: %v", err)
@@ -162,7 +162,7 @@ func TestWorkersOnDrainingNodesAreRemovedFirst(t *testing.T) {
 	w.change("a", func(s *v1alpha1.ElasticJobSpec) { s.ReplicaSpecs.Worker.Replicas = ptr.To(int32(2)) })
 	w.reaches("a", v1alpha1.StateRunning, 2)
 	if left := w.get("a").Status.Indexes; left != "0,2" {
-		t.Errorf("left are %s", left)
+		t.Errorf("the remaining workers are %s", left)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestRecoveringAnnotation(t *testing.T) {
 	w.eventually(func() string {
 		said, found := recovering.Of(w.get("a").Annotations)
 		if !found || said.Level != recovering.LevelElastic || !said.Live(before.Add(time.Minute)) {
-			return fmt.Sprintf("it says %+v", said)
+			return fmt.Sprintf("the annotation is %+v", said)
 		}
 		return ""
 	})
@@ -207,7 +207,7 @@ func TestRecoveringAnnotation(t *testing.T) {
 	w.reaches("a", v1alpha1.StateRunning, 2)
 	w.eventually(func() string {
 		if said, found := recovering.Of(w.get("a").Annotations); found {
-			return fmt.Sprintf("it says %+v", said)
+			return fmt.Sprintf("the annotation is %+v", said)
 		}
 		return ""
 	})
@@ -215,7 +215,7 @@ func TestRecoveringAnnotation(t *testing.T) {
 
 func TestWorkerOnALostNodeIsReplaced(t *testing.T) {
 	for name, lose := range map[string]func(*world){
-		"the node is not ready for long enough": func(w *world) { w.setReady(1, corev1.ConditionUnknown, timeAgo(65)) },
+		"the node is not ready for too long": func(w *world) { w.setReady(1, corev1.ConditionUnknown, timeAgo(65)) },
 		"the node is deleted": func(w *world) {
 			w.ok(w.Delete(w.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.node(1)}}))
 		},
@@ -228,7 +228,7 @@ func TestWorkerOnALostNodeIsReplaced(t *testing.T) {
 			w.kill(1)
 			lose(w)
 			if pod := w.replaced("a", 1, old); pod.Spec.NodeName == w.node(1) {
-				t.Error("it is on the same node")
+				t.Error("the replacement is on the lost node")
 			}
 			job := w.reaches("a", v1alpha1.StateRunning, 3)
 			if job.Status.Disruptions != 1 || job.Status.Restarts != 0 {
@@ -271,7 +271,7 @@ func TestJobFailsBelowItsMinimum(t *testing.T) {
 	}
 	w.heard("Warning TooFewWorkers", "Normal ElasticJobFailed: ElasticJob a is failed because 2 Worker replica(s) failed.")
 	if got := len(w.podNames()); got != 3 {
-		t.Errorf("%d pods are left, want all, for their logs", got)
+		t.Errorf("%d pods are left, want all, which are kept for their logs", got)
 	}
 }
 
@@ -352,7 +352,7 @@ func TestDeadlineAndTTL(t *testing.T) {
 	}
 	w.eventually(func() string {
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(job), job); err == nil {
-			return "the job is still there"
+			return "the job still exists"
 		}
 		return ""
 	})

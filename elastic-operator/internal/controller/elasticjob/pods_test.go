@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// doSome makes n calls, the first of which fail, and returns how many were made.
+// doSome requests n calls, of which the first ones fail, and returns how many calls were made.
 func doSome(t *testing.T, n, failing int) (done int32, err error) {
 	t.Helper()
 	items := make([]int, n)

@@ -29,13 +29,13 @@ func TestPodsOfAnEarlierJobWithTheSameNameAreIgnored(t *testing.T) {
 	earlier.UID = "00000000-0000-0000-0000-000000000000"
 	old := plan.WorkerPod(earlier, 1, 0)
 	old.Spec.NodeName = w.node(1)
-	w.kill(1) // the pod is removed only when the test says so
+	w.kill(1) // only the test removes the pod
 	w.ok(w.Create(t.Context(), old))
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 1)
 	w.heard("FailedCreatePod: Pod a-worker-1 already exists and is not controlled by this ElasticJob")
 	if pod := w.worker("a", 1); pod.UID != old.UID || pod.DeletionTimestamp != nil {
-		t.Error("somebody else's pod was touched")
+		t.Error("the pod of the earlier job was replaced or deleted")
 	}
 	w.ok(w.Delete(t.Context(), old, client.GracePeriodSeconds(0)))
 	w.reaches("a", v1alpha1.StateRunning, 2)
@@ -60,7 +60,7 @@ func TestJobOfThePublishedControllerIsAdopted(t *testing.T) {
 	w.start()
 	w.eventually(func() string {
 		if w.get("a").Status.Indexes != "0-1" {
-			return "not taken over"
+			return "the job is not adopted"
 		}
 		return ""
 	})
@@ -71,21 +71,21 @@ func TestJobOfThePublishedControllerIsAdopted(t *testing.T) {
 	}
 }
 
-// A failure is counted once if the controller crashes after recording the failure and before deleting the pod.
+// A failure is counted only once if the controller crashes after recording the failure and before deleting the pod.
 func TestCrashBetweenTheStatusAndThePod(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 2)
 	w.failOn(func(call string, _ client.Object) error {
 		if call == "delete" {
-			return errors.New("the API server is away")
+			return errors.New("the API server is unavailable")
 		}
 		return nil
 	})
 	uid := w.end("a", 1, 1)
 	w.eventually(func() string {
 		if w.get("a").Status.Restarts == 0 {
-			return "not counted"
+			return "the failure is not counted"
 		}
 		return ""
 	})
@@ -133,7 +133,7 @@ func TestIdleJobCausesNoCalls(t *testing.T) {
 	w.always(func() string {
 		now, _, _ := w.sofar()
 		if got := w.get("a").ResourceVersion; got != before || len(now) != len(calls) {
-			return fmt.Sprintf("written: %s, then %s; calls %v", before, got, now[len(calls):])
+			return fmt.Sprintf("resource version %s, then %s; calls %v", before, got, now[len(calls):])
 		}
 		return ""
 	})
@@ -181,7 +181,7 @@ func TestManagedRendezvous(t *testing.T) {
 		return ""
 	})
 	if got := <-asked; got != "http://10.0.0.1:8080/status" {
-		t.Errorf("asked %s", got)
+		t.Errorf("requested %s", got)
 	}
 	w.ok(w.Get(t.Context(), key, server))
 	w.ok(w.Get(t.Context(), key, service))
@@ -202,7 +202,7 @@ func TestManagedRendezvous(t *testing.T) {
 	w.eventually(func() string {
 		again := &corev1.Pod{}
 		if err := w.Get(t.Context(), key, again); err != nil || again.UID == server.UID {
-			return "the server is not made anew"
+			return "the server is not recreated"
 		}
 		return ""
 	})

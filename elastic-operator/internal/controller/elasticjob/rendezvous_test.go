@@ -60,7 +60,7 @@ func TestParseStatus(t *testing.T) {
 	}
 	for _, text := range []string{"", "[]", `{"jobs":{"ns/a":{"round":3}}}`} {
 		if _, err := parseStatus([]byte(text)); err == nil {
-			t.Errorf("%q was read", text)
+			t.Errorf("%q was accepted", text)
 		}
 	}
 }

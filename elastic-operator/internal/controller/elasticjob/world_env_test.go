@@ -166,7 +166,7 @@ func (w *world) heard(parts ...string) {
 			if slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, part) }) {
 				return ""
 			}
-			return "nobody said " + part
+			return "no event contains " + part
 		})
 	}
 }
@@ -229,7 +229,7 @@ func (w *world) eventually(check func() string) {
 		}
 		if time.Now().After(deadline) {
 			_, events, errors := w.sofar()
-			w.Fatalf("still after %s: %s\nerrors of the controller: %s\nevents: %s", patience, complaint, strings.Join(errors, "\n"), strings.Join(events, "\n"))
+			w.Fatalf("after %s: %s\nerrors of the controller: %s\nevents: %s", patience, complaint, strings.Join(errors, "\n"), strings.Join(events, "\n"))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
