@@ -69,8 +69,8 @@ type Reconciler struct {
 	Groups   *Groups
 	Metrics  *Metrics
 
-	outage   atomic.Bool        // a store outage is logged once, however many groups notice it
-	examined map[types.UID]bool // by NoteUnprepared
+	outage   atomic.Bool        // a store outage is logged once, no matter how many groups it affects
+	examined map[types.UID]bool // pods examined by NoteUnprepared
 }
 
 // Register adds the reconciler to the manager, which may already be running. wakeups delivers the owners whose group
@@ -102,8 +102,8 @@ var ownerChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		statusOf(before) != statusOf(after)
 }}
 
-// statusOf returns the parts of an owner's status that affect its group. Counters are not among them, except for the
-// number of recreations by the owner's controller.
+// statusOf returns the parts of an owner's status that affect its group. It excludes counters, except for the number of
+// recreations by the owner's controller.
 func statusOf(owner client.Object) any {
 	switch o := owner.(type) {
 	case *v1alpha2.JobSet:
@@ -169,7 +169,7 @@ func (r *Reconciler) dropCopies(ctx context.Context, owner client.Object) error 
 }
 
 // nameUnreachable sets the condition of an owner whose group has never formed, to report that the store is unreachable.
-// It makes no statement about running workers.
+// It leaves a condition about running workers unchanged.
 func (r *Reconciler) nameUnreachable(ctx context.Context, owner client.Object, cause error) error {
 	js := jobSetOf(owner)
 	if js == nil || !r.Kind.Asks(owner) || ptr.Deref(js.Spec.Suspend, false) {

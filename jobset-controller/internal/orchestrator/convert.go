@@ -82,14 +82,14 @@ func noPods(job *batchv1.Job) string {
 	case ptr.Deref(spec.CompletionMode, batchv1.NonIndexedCompletion) != batchv1.IndexedCompletion:
 		return "its Job has no completion indexes"
 	case spec.BackoffLimitPerIndex != nil:
-		return "its Job counts failures for each index" // on the pods, passed from a pod to its replacement
+		return "its Job counts failures for each index" // in an annotation of each pod, copied to its replacement
 	}
 	return ""
 }
 
 // madePods reports whether a Job has already created all of its pods once. A new Job creates them immediately, and a
-// pod created by another program would be one too many. Later, a missing active pod is counted by the Job controller as
-// failed, as terminating, or as a failure that is about to be counted.
+// pod created by another program would be one too many. Later, the status of the Job accounts for each missing active
+// pod: as failed, as terminating, or as a failure that is not counted yet.
 func madePods(job *batchv1.Job) bool {
 	s := &job.Status
 	counting := s.UncountedTerminatedPods != nil && len(s.UncountedTerminatedPods.Failed) > 0

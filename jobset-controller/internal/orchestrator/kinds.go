@@ -144,9 +144,8 @@ func isOver(js *v1alpha2.JobSet) bool {
 	return js.Status.TerminalState != "" || !js.DeletionTimestamp.IsZero()
 }
 
-// epochOf returns the epoch of a JobSet. An unreadable epoch is treated as the first one, so the store already
-// has a later one. Restarts that the controller counted before in-place restarts were enabled also count against the
-// budget.
+// epochOf returns the epoch of a JobSet. An unreadable epoch is treated as the first one. The store then has a later
+// one. Restarts that the controller counted before in-place restarts were enabled also count against the budget.
 func epochOf(js *v1alpha2.JobSet) epoch.Record {
 	record, _ := epoch.Of(js.Annotations)
 	record.Base = max(record.Base, js.Status.RestartsCountTowardsMax)
@@ -172,7 +171,7 @@ func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) 
 	}
 	for _, job := range jobs {
 		w.Finished = append(w.Finished, inplace.FinishedSlots(js.Name, job)...)
-		w.Finished = append(w.Finished, inplace.SlotsBeyond(js.Name, job, w.Stages)...) // slots of complete Jobs that will never have a worker
+		w.Finished = append(w.Finished, inplace.SlotsBeyond(js.Name, job, w.Stages)...) // slots of completed Jobs that will never have a worker
 	}
 	return w, false, ""
 }
@@ -182,7 +181,7 @@ func whyNone(agents inject.Assessment) string {
 	case len(agents.Problems) > 0:
 		return "no agent can be added to the pods: " + agents.Problems[0].Error()
 	case agents.Adds():
-		return "the Jobs were created without agents; they get some when they are recreated, if the manager is set up to add any"
+		return "the Jobs were created without agents; agents are added when they are recreated, if the manager is configured to add agents"
 	}
 	return "no pod of this JobSet has an agent"
 }

@@ -146,13 +146,13 @@ func ifFound[T any](found bool, value *T) *T {
 	return value
 }
 
-// get reads an object in the owner's namespace live.
+// get performs a live read of an object in the owner's namespace.
 func (x *run) get(ctx context.Context, name string, into client.Object) (found bool, err error) {
 	err = x.Live.Get(ctx, types.NamespacedName{Namespace: x.owner.GetNamespace(), Name: name}, into)
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// readJob reads a Job of the owner, or the pod that takes its place, live.
+// readJob performs a live read of a Job of the owner, or of the pod that takes its place.
 func (x *run) readJob(ctx context.Context, name string) (job *batchv1.Job, found bool, err error) {
 	if x.Kind.Alone {
 		live := x.Kind.New()

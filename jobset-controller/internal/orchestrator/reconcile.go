@@ -63,23 +63,23 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, key own
 	if err == nil {
 		retry = sooner(x.settle(key, plan), retry)
 	}
-	if err = errors.Join(append(x.errs, err)...); err != nil { // a repair starts from the losses; repeating a release changes nothing
+	if err = errors.Join(append(x.errs, err)...); err != nil { // the next reconcile repairs these losses; repeating a release has no effect
 		r.Groups.putBack(x.state, x.o.Lost)
 		return 0, err
 	}
 	return retry, nil
 }
 
-// retryRejected is the longest interval between attempts of what the API server rejects, such as the creation of a
-// group's user. A restart has a deadline, and timers do not run while the work queue backs off.
+// retryRejected is the longest interval between attempts of a call that the API server rejects, such as the creation of
+// a group's Secret. A restart has a deadline, and timers do not run while the work queue backs off.
 const retryRejected = 5 * time.Second
 
 // keepUser creates or renews the credentials of an owner that requests in-place restarts. It returns the updated owner,
 // and when to reconcile again, or 0 if there was no error.
 //
 // If a quota or a webhook rejects the Secret, the group is still managed: new pods wait for the Secret, and running
-// workers are restarted and replaced. keepUser logs such an error instead of returning it. It returns errors that end the reconcile: the store is
-// unreachable, or the owner has changed.
+// workers are restarted and replaced. keepUser logs such an error instead of returning it. It returns only errors that
+// end the reconcile: the store is unreachable, or the owner has changed.
 func (r *Reconciler) keepUser(ctx context.Context, owner client.Object) (client.Object, time.Duration, error) {
 	if r.Users == nil || !r.Kind.Asks(owner) {
 		return owner, 0, nil

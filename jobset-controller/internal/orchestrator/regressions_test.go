@@ -221,7 +221,7 @@ func TestRefusalIsReportedForAGroupWith(t *testing.T) {
 		},
 		"workers that run without agents": {
 			change: plain,
-			says:   "the Jobs were created without agents; they get some when they are recreated",
+			says:   "the Jobs were created without agents; agents are added when they are recreated",
 		},
 		"more steps than the store takes": {
 			change: func(js *v1alpha2.JobSet) {

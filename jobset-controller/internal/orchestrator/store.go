@@ -114,7 +114,7 @@ type Sweep struct {
 	Store  rounds.Leader
 	Tokens Tokens
 	Owners *owners.Lister // nil if there are only JobSets
-	Tidy   bool           // this program also removes data that late reports have left in the store
+	Tidy   bool           // also remove data that late reports have left in the store
 }
 
 // Once performs a single sweep. Another process may have become the leader in the meantime and hold the token.

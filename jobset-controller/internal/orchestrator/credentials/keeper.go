@@ -1,8 +1,8 @@
 // Package credentials gives the agents of each JobSet their own store user: a generated password, a Secret that
 // delivers it to the pods, and an access rule that is limited to the JobSet's group.
 //
-// The orchestrator does not read Secrets. What it needs later, the hashes of the passwords, is kept in an annotation of
-// the JobSet. The hash of 256 random bits reveals nothing about the password.
+// The orchestrator does not read Secrets. It keeps the data that it needs later, the hashes of the passwords, in an
+// annotation of the JobSet. The hash of 256 random bits reveals nothing about the password.
 //
 //	next password       annotation: hashes [new, old], pending     durable before anyone uses it
 //	                    store: both are valid
@@ -137,7 +137,7 @@ func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error
 }
 
 // renew delivers a new password to the pods. After a failure it retries with the same password, because each abandoned
-// password takes up one of the few places in the record. The keeper forgets the password once the record says that it
+// password takes up one of the few places in the record. The keeper forgets the password once the record shows that it
 // is in the Secret.
 func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record, request string, ca []byte, save Save) error {
 	uid := owner.GetUID()
@@ -198,8 +198,8 @@ func (k *Keeper) ca() ([]byte, error) {
 const lookEvery = 5 * time.Minute
 
 // isMissing attempts a dry-run creation to check whether the Secret exists, which requires no read permission. If the
-// API server rejects the request earlier, for example because of a quota, the answer is unknown. In that case the
-// Secret counts as existing, because it could not be created anyway.
+// API server rejects the request earlier, for example because of a quota, it is unknown whether the Secret exists. In
+// that case the Secret counts as existing, because it could not be created anyway.
 func (k *Keeper) isMissing(ctx context.Context, owner client.Object, now time.Time) (bool, error) {
 	if now.Sub(k.user(owner.GetUID()).looked) < lookEvery {
 		return false, nil

@@ -101,8 +101,8 @@ func Next(r *Record, request, ca string, now time.Time, ages Ages) Step {
 	return Keep
 }
 
-// with adds a new password that is not in the Secret yet. Valid passwords remain valid while there is room. If one has
-// to be dropped, it is neither the held one nor the one added before, which its creator may have written to the Secret
+// with adds a new password that is not in the Secret yet. Valid passwords remain valid while there is room. If one must
+// be dropped, it is neither the held password nor the previous one, whose creator may have written it to the Secret
 // without recording this.
 func (r *Record) with(newest, request string, now time.Time) Record {
 	next := Record{Hashes: append([]string{newest}, r.Valid()...), Since: now, Pending: true, Held: r.held(), Request: request}
@@ -136,7 +136,7 @@ func (r *Record) waitsFor(password string) bool {
 	return r != nil && r.Pending && r.Revoked == "" && r.Hashes[0] == hashOf(password)
 }
 
-// hashOf returns the hash by which the store stores a password.
+// hashOf returns the hash of a password in the format of the store.
 func hashOf(password string) string {
 	sum := sha256.Sum256([]byte(password))
 	return hex.EncodeToString(sum[:])

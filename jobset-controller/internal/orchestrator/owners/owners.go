@@ -43,7 +43,7 @@ func IsJobSet(owner *metav1.OwnerReference) bool {
 // Lister lists the owners. A zero or nil Lister lists only JobSets.
 type Lister struct {
 	Beside  bool // also list Jobs that form a group of their own, and pods that lead a group
-	Elastic bool // also list ElasticJobs, once AwaitElasticJobs knows whether the cluster serves them
+	Elastic bool // also list ElasticJobs, once AwaitElasticJobs has determined whether the cluster serves them
 
 	served atomic.Int32 // whether the cluster serves ElasticJobs
 }
@@ -54,7 +54,7 @@ const (
 	readable
 )
 
-// ErrUnknown accompanies an incomplete list. Callers must not draw conclusions from what is missing from the list.
+// ErrUnknown accompanies an incomplete list. Callers must not draw conclusions from the absence of an object.
 var ErrUnknown = errors.New("it is not yet known whether the cluster serves ElasticJobs")
 
 // AwaitElasticJobs waits until the cluster serves ElasticJobs and this program may read them. It polls with a live
@@ -113,8 +113,8 @@ func (l *Lister) ByUID(ctx context.Context, from client.Reader) (map[string]clie
 	return all, err
 }
 
-// Unknown returns the UIDs that do not belong to any owner. It reads live before it returns any, because the cache may
-// be stale.
+// Unknown returns the UIDs that do not belong to any owner. Before it returns any, it checks them against the API
+// server, because the cache may be stale.
 func (l *Lister) Unknown(ctx context.Context, cache, live client.Reader, uids []string) ([]string, error) {
 	for _, from := range []client.Reader{cache, live} {
 		if len(uids) == 0 {
