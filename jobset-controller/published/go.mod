@@ -108,5 +108,5 @@ replace (
 	github.com/holdfast-project/holdfast/shared/testing => ../../shared/testing
 )
 
-// The version of all other modules: they share one build.
+// The same version as in all other modules, because they share one build.
 replace sigs.k8s.io/structured-merge-diff/v6 => sigs.k8s.io/structured-merge-diff/v6 v6.3.3

@@ -18,7 +18,7 @@ var (
 	// GroupVersion identifies this API.
 	GroupVersion = schema.GroupVersion{Group: "jobset.x-k8s.io", Version: "v1alpha2"}
 
-	// SchemeBuilder collects what AddToScheme registers.
+	// SchemeBuilder collects the functions that AddToScheme calls.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
 	// AddToScheme adds the kinds of this package to a scheme.

@@ -1,4 +1,4 @@
-// Package inplace reads what in-place restarts need to know about a JobSet: which of its pods have an agent, and which
+// Package inplace derives the data for in-place restarts from a JobSet: which of its pods have an agent, and which
 // slots they fill. It performs no I/O.
 package inplace
 
@@ -25,8 +25,8 @@ const (
 	storeEnv   = "VALKEY_ADDRESS"
 )
 
-// HasAgent recognizes an agent: a sidecar with the flag or environment variable of JobSet KEP-876, or the supervisor in
-// the command of a container, possibly wrapped by a shell or an init program.
+// HasAgent reports whether a pod has an agent: a sidecar with the flag or environment variable of JobSet KEP-876, or
+// the supervisor in the command of a container, possibly wrapped by a shell or an init program.
 func HasAgent(pod *corev1.PodSpec) bool {
 	return HasSidecar(pod) || slices.ContainsFunc(pod.Containers, isSupervised)
 }

@@ -27,7 +27,7 @@ func FinishedSlots(jobSet string, job *batchv1.Job) []string {
 	return slots
 }
 
-// SlotsBeyond returns the slots of the stages that a complete Job never had, because the other Jobs of its
+// SlotsBeyond returns the slots of the stages that a completed Job never had, because the other Jobs of its
 // replicatedJob were enlarged after it had completed (ElasticJobSet feature gate). No worker will join for these slots.
 func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) []string {
 	if !policy.Finished(job) || policy.FailureOf(job) != nil {

@@ -137,7 +137,8 @@ func gatesInOrder(spec *v1alpha2.JobSetSpec) []gate {
 	return gates
 }
 
-// gateOf looks up dependencies among the earlier replicatedJobs, because the API does not allow others.
+// gateOf returns the gate for the given dependencies. It looks them up among the earlier replicatedJobs, because the
+// API does not allow others.
 func gateOf(dependencies []v1alpha2.DependsOn, earlier map[string]gate) gate {
 	var g gate
 	var parts []string

@@ -31,7 +31,7 @@ type InPlace struct {
 type Problem struct {
 	// Annotation and Value identify a problem that has already been reported.
 	Annotation, Value string
-	// Message names both and says what would be valid.
+	// Message names both and describes a valid value.
 	Message string
 }
 
@@ -53,7 +53,7 @@ func ReadInPlace(annotations map[string]string) InPlace {
 	return p
 }
 
-// optIn reads the duration by which a JobSet enables something. It returns 0 if the annotation is missing or invalid.
+// optIn reads the duration by which a JobSet enables a feature. It returns 0 if the annotation is missing or invalid.
 func optIn(rule grace.Rule, annotation string, annotations map[string]string) (time.Duration, *Problem) {
 	value, found := annotations[annotation]
 	if !found {

@@ -55,8 +55,9 @@ func CurrentJobs(js *v1alpha2.JobSet, jobs []batchv1.Job, current epoch.Record) 
 func (j Jobs) Current() []*batchv1.Job { return slices.Concat(j.Active, j.Succeeded, j.Failed) }
 
 // FinishedInSpares returns the Jobs that are unfinished although all workers of their replicatedJob have finished, some
-// of them in spares. The pods that replace theirs may never start. A pod without a worker exits with code 0 only when all
-// workers have finished, and so they have if as many pods have succeeded as there are workers, spares included.
+// of them in spares. The pods that replace theirs may never start. A pod without a worker exits with code 0 only when
+// all workers have finished. All workers have therefore finished once as many pods, spares included, have succeeded as
+// there are workers.
 func FinishedInSpares(spec *v1alpha2.JobSetSpec, jobs Jobs) []*batchv1.Job {
 	missing := map[string]int32{} // by replicatedJob
 	for i := range spec.ReplicatedJobs {
@@ -71,7 +72,7 @@ func FinishedInSpares(spec *v1alpha2.JobSetSpec, jobs Jobs) []*batchv1.Job {
 	}
 	return slices.DeleteFunc(slices.Clone(jobs.Active), func(job *batchv1.Job) bool {
 		rjob := job.Labels[v1alpha2.ReplicatedJobNameKey]
-		completes := job.Status.Succeeded >= ptr.Deref(job.Spec.Completions, 1) // the Job controller is about to say so
+		completes := job.Status.Succeeded >= ptr.Deref(job.Spec.Completions, 1) // the Job controller is about to report it as complete
 		return !spared[rjob] || missing[rjob] > 0 || completes || !job.DeletionTimestamp.IsZero()
 	})
 }
@@ -261,9 +262,9 @@ func countUnfinished(s *v1alpha2.ReplicatedJobStatus, job *batchv1.Job) {
 	}
 }
 
-// missingPods returns by how much the number of pods that are ready or done falls short of the number that may run at the
-// same time. started is false for a suspended Job. The pod counts in its status are outdated until the Job controller has
-// processed its resumption.
+// missingPods returns by how much the number of ready and succeeded pods falls short of the number that may run at the
+// same time. started is false for a suspended Job. The pod counts in its status are outdated until the Job controller
+// has processed its resumption.
 func missingPods(job *batchv1.Job) (missing int32, started bool) {
 	if ptr.Deref(job.Spec.Suspend, false) || ReportedSuspended(job) {
 		return 0, false

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// MaxSingleRestarts is the maximum number of Jobs in a replicatedJob that restarts single Jobs, because the status has
-// a counter for each of them.
+// MaxSingleRestarts is the maximum number of Jobs in a replicatedJob whose Jobs restart individually, because the
+// status has a counter for each of them.
 const MaxSingleRestarts = 1024
 
 // JobRestarts returns how often single Jobs were restarted, by replicatedJob and Job index.

@@ -107,7 +107,7 @@ func waitAfter(spec *v1alpha2.JobSetSpec, rjob string) v1alpha2.WaitForReplicate
 }
 
 // Blocker returns the first replicatedJob that delays an ordered start, and the status that it has not reached yet. The
-// last one must be ready. Both are empty if there is none.
+// last one must be ready. Both are empty if no replicatedJob delays the start.
 func Blocker(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) (rjob string, wait v1alpha2.WaitForReplicatedJobsStatus) {
 	for i, wait := range StartupWaits(spec) {
 		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).reached(wait) {

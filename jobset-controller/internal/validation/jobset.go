@@ -43,7 +43,7 @@ func Of(js *v1alpha2.JobSet, features policy.Features) Problems {
 }
 
 type checked struct {
-	name   string // or one like the name that the API server will generate
+	name   string // the name of the JobSet, or a placeholder with the length of the name that the API server will generate
 	jobSet *v1alpha2.JobSet
 	spec   *v1alpha2.JobSetSpec
 	path   *field.Path // of the spec
@@ -61,7 +61,7 @@ func (c *checked) replicatedJob(name string) *v1alpha2.ReplicatedJob {
 	return nil
 }
 
-// known rejects names that do not belong to a replicatedJob. where is added to the message.
+// known rejects names that do not belong to a replicatedJob. It inserts where into the message.
 func (c *checked) known(path *field.Path, names []string, where string) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range names {

@@ -176,7 +176,7 @@ func (c *checked) ruleTarget(path *field.Path, name string, again bool) field.Er
 	return nil
 }
 
-// unnamed rejects replicatedJobs without a rule, whose gate would be unintentional.
+// unnamed rejects replicatedJobs that no rule names, because their gate would be unintentional.
 func (c *checked) unnamed(path *field.Path, named map[string]bool) field.ErrorList {
 	var errs field.ErrorList
 	for i := range len(c.spec.ReplicatedJobs) - 1 {

@@ -70,8 +70,8 @@ func names(js *v1alpha2.JobSet) []string {
 
 // change describes what an update may change in a replicatedJob.
 type change struct {
-	// suspended is true before or after a suspension: a queue changes the pod template in the request that resumes the
-	// JobSet, and reverts that in the request that suspends it.
+	// suspended is true if the JobSet is suspended before or after the update: a queue changes the pod template in the
+	// request that resumes the JobSet, and reverts that in the request that suspends it.
 	suspended bool
 	// elastic allows sizes to change, unless the JobSet has finished.
 	elastic, finished bool
@@ -111,7 +111,7 @@ func withDefaults(rjob *v1alpha2.ReplicatedJob) *v1alpha2.ReplicatedJob {
 	return filled
 }
 
-// followQueue copies the fields that a queue may change to the old template.
+// followQueue copies to the old template the fields that a queue may change.
 func followQueue(old, now *corev1.PodTemplateSpec) {
 	old.Labels, old.Annotations = now.Labels, now.Annotations
 	old.Spec.NodeSelector, old.Spec.Tolerations, old.Spec.SchedulingGates = now.Spec.NodeSelector, now.Spec.Tolerations, now.Spec.SchedulingGates

@@ -39,7 +39,7 @@ func RegisterJobSet(mgr ctrl.Manager, live client.Reader, agents inject.Settings
 type jobSets struct {
 	agents   inject.Settings
 	features policy.Features
-	live     client.Reader // nil if the cluster does not matter
+	live     client.Reader // nil to skip checks against the cluster
 }
 
 // ValidateCreate rejects invalid JobSets.
@@ -145,8 +145,8 @@ func existing(path *field.Path, template int, policy *v1alpha2.VolumeClaimPolicy
 type defaults struct{}
 
 // Default sets the defaults of a new JobSet. If its manifest is a copy of another JobSet, Default drops the annotations
-// that programs wrote on the original. In an update, it restores fields that the client has dropped because it does not
-// know them.
+// that programs wrote on the original. In an update, it restores fields that the client has dropped because its types
+// lack them.
 func (defaults) Default(ctx context.Context, js *v1alpha2.JobSet) error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -209,7 +209,7 @@ func carry(js *v1alpha2.JobSet) error {
 	if text, found := js.Annotations[v1alpha2.CarriedSpecKey]; found && js.Labels[v1alpha2.MultiKueueOriginLabel] != "" {
 		var c carried
 		if err := json.Unmarshal([]byte(text), &c); err != nil {
-			return fmt.Errorf("annotation %s, which a webhook writes, cannot be read: %w", v1alpha2.CarriedSpecKey, err)
+			return fmt.Errorf("reading annotation %s, which only a webhook writes: %w", v1alpha2.CarriedSpecKey, err)
 		}
 		c.giveBack(&js.Spec)
 	}

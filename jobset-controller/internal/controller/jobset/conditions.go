@@ -104,7 +104,7 @@ func (s *scope) setAccepted(status *v1alpha2.JobSetStatus) {
 		}
 		s.set(status, v1alpha2.JobSetAccepted, metav1.ConditionFalse, fault)
 	case old != nil:
-		s.set(status, v1alpha2.JobSetAccepted, metav1.ConditionTrue, normal(v1alpha2.AcceptedReason, "the spec can be carried out as written"))
+		s.set(status, v1alpha2.JobSetAccepted, metav1.ConditionTrue, normal(v1alpha2.AcceptedReason, "the spec can be applied as written"))
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *scope) stillRefused(old *metav1.Condition) bool {
 }
 
 func (s *scope) fault() (notice, bool) {
-	const nothing, rest = "; nothing is started", "; the rest is carried out"
+	const nothing, rest = "; nothing is started", "; the rest is applied"
 	switch {
 	case len(s.faults.Disabled) > 0:
 		return warning(v1alpha2.FeatureDisabledReason, listed(s.faults.Disabled)+nothing), true
@@ -173,7 +173,8 @@ func (s *scope) running() (metav1.ConditionStatus, notice) {
 	return no(v1alpha2.WaitingForJobsReason, "not all jobs are ready yet")
 }
 
-// held names the first replicatedJob that may not start yet, and what it is waiting for.
+// held returns a message about the first replicatedJob that may not start yet and what it is waiting for, or "" if all
+// may start.
 func (s *scope) held() string {
 	for i, open := range s.gates {
 		if open {

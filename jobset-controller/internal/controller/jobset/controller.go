@@ -193,7 +193,7 @@ const staleRetry = 200 * time.Millisecond
 // Event reasons for added agents.
 const (
 	inPlaceRefused       = "InPlaceNotPossible"   // the JobSet cannot have agents
-	inPlaceNotConfigured = "InPlaceNotConfigured" // the manager does not know what to add
+	inPlaceNotConfigured = "InPlaceNotConfigured" // a setting that the manager needs to add agents is missing
 	inPlaceDoubtful      = "InPlaceDoubtful"      // a setting impedes in-place restarts
 	sparesLater          = "SparesLater"          // running workers were created without spares
 )
@@ -218,7 +218,7 @@ func (s *scope) planAgents(settings inject.Settings) {
 }
 
 // keepsAgents is appended to the message about a problem that was caused by a change to a running JobSet.
-const keepsAgents = "; running jobs keep their agents, and recreated ones get none"
+const keepsAgents = "; running jobs keep their agents, and recreated jobs get none"
 
 // runsAgents reports whether Jobs of the current attempt were created with agents.
 func (s *scope) runsAgents() bool {
@@ -239,7 +239,7 @@ func (r *Reconciler) reportAgents(s *scope) {
 	}
 	for i := range s.jobSet.Spec.ReplicatedJobs {
 		if rjob := s.jobSet.Spec.ReplicatedJobs[i].Name; s.agents.plan.Spares(i) > 0 && !s.supportsSpares(rjob) {
-			r.report.warnOnce(s.jobSet, sparesLater, rjob, "the workers of replicatedJob "+rjob+" run without spares; it gets some when its Jobs are recreated")
+			r.report.warnOnce(s.jobSet, sparesLater, rjob, "the workers of replicatedJob "+rjob+" run without spares; spares are added when its Jobs are recreated")
 		}
 	}
 	if s.agents.lacks != "" {

@@ -54,8 +54,8 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) 
 	return true, nil
 }
 
-// dropCopied deletes annotations that were written for another JobSet before any of them is read. The update triggers
-// the next reconcile.
+// dropCopied deletes annotations that were written for another JobSet. It runs before any of them is read. The update
+// triggers the next reconcile.
 func (r *Reconciler) dropCopied(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
 	changed := js.DeepCopy()
 	provenance.Drop(changed.Annotations)

@@ -47,8 +47,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// count is called after a decision has been recorded. The record is written only if the JobSet has not changed since it
-// was observed without this record, so each restart, and each end of a JobSet, is counted once.
+// count is called after a decision has been recorded. A decision is recorded only if the JobSet has not changed since
+// it was observed, so each restart, completion and failure is counted once.
 func (m *Metrics) count(d policy.Decision) {
 	switch d.Outcome {
 	case policy.Complete:

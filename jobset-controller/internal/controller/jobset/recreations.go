@@ -20,7 +20,7 @@ import (
 )
 
 // recreation returns the cached state of the recreation in progress. This state can be lost: a manager that starts
-// during a recreation learns from the condition when the restart was decided. It cannot know which worker failed,
+// during a recreation takes the time of the decision from the condition. It cannot determine which worker failed,
 // because that pod has been deleted, nor when the last old Job was gone.
 func (r *Reconciler) recreation(s *scope) (one policy.Recreation, known bool) {
 	if found, known := r.recreations.Get(s.jobSet.UID); known {

@@ -52,7 +52,8 @@ type task struct {
 	what       string
 }
 
-// Tasks that exist once per JobSet. The tasks for each replicatedJob are given by jobsOf. updateJobs has its own.
+// Tasks that exist once per JobSet. The tasks for each replicatedJob are given by jobsOf. updateJobs uses its notYet
+// text as the task.
 const (
 	taskService   = "service"
 	taskClaims    = "volume claims"

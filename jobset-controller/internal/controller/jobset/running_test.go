@@ -73,15 +73,15 @@ func TestAccepted(t *testing.T) {
 	}{
 		"nothing is wrong": {js: MakeJobSet("a").Workers(1), want: ""},
 		"nothing is wrong any more": {js: withConditions(MakeJobSet("a").Workers(1), isFalse("Accepted", "JobsRefused")), created: true,
-			want: "True/SpecAccepted: the spec can be carried out as written"},
+			want: "True/SpecAccepted: the spec can be applied as written"},
 		"it is not known yet whether the API server still refuses the Jobs": {js: withConditions(MakeJobSet("a").Workers(1), isFalse("Accepted", "JobsRefused")),
 			want: "False/JobsRefused: "},
 		"another spec is not known to be refused": {js: withConditions(MakeJobSet("a").Workers(1), isFalse("Accepted", "JobsRefused")).
-			Change(func(js *v1alpha2.JobSet) { js.Generation = 2 }), want: "True/SpecAccepted: the spec can be carried out as written"},
+			Change(func(js *v1alpha2.JobSet) { js.Generation = 2 }), want: "True/SpecAccepted: the spec can be applied as written"},
 		"a feature is off": {js: MakeJobSet("a").Workers(1).Rule(single), want: "False/FeatureDisabled: spec.failurePolicy.rules[0].action: Forbidden: " +
 			"RestartJob and RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate is disabled; nothing is started"},
 		"a fault that does not stop it": {js: MakeJobSet("a").Workers(1).Rule(bad), want: "False/InvalidSpec: spec.failurePolicy.rules[0].onJobFailureMessagePatterns[0]: " +
-			"Invalid value: \"(\": is not a regular expression (RE2): error parsing regexp: missing closing ): `(`; the rest is carried out"},
+			"Invalid value: \"(\": is not a regular expression (RE2): error parsing regexp: missing closing ): `(`; the rest is applied"},
 		"a sequence that is not told": {js: MakeJobSet("a").Workers(1).Entry("b", 1).WaitFor(v1alpha2.WaitForReady, "workers", "b"),
 			want: "False/InvalidSpec: spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: \"b\": is the last replicatedJob: " +
 				"no later replicatedJob can wait for it; nothing is started"},

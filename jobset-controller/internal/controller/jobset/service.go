@@ -58,7 +58,7 @@ func (r *Reconciler) adoptService(ctx context.Context, s *scope, desired *corev1
 		return nil // just created, and not in the cache yet
 	}
 	if err := r.Client.Patch(ctx, labelled, client.MergeFrom(&service)); err != nil {
-		return fmt.Errorf("labelling service %s: %w", service.Name, err)
+		return fmt.Errorf("labeling service %s: %w", service.Name, err)
 	}
 	return nil
 }

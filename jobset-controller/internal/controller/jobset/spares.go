@@ -179,8 +179,8 @@ func (r *Reconciler) completeWithSpares(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// onlyWaits reports whether no pod of a Job is running, and the missing ones have not succeeded either. The Job controller
-// counts pods some time after they have succeeded.
+// onlyWaits reports whether no pod of a Job is running, and fewer pods have succeeded than the Job requires. It also
+// counts succeeded pods itself, because the Job controller counts them with a delay.
 func (r *Reconciler) onlyWaits(ctx context.Context, job *batchv1.Job) (bool, error) {
 	started := fields.ParseSelectorOrDie("status.phase!=Pending,status.phase!=Failed")
 	pods, err := r.podsOf(ctx, job, client.MatchingFieldsSelector{Selector: started})

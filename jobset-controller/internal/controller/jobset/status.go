@@ -54,7 +54,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, js *v1alpha2.JobSet, statu
 	return r.Client.Status().Patch(ctx, changed, client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{}))
 }
 
-// status is the only place that computes the status.
+// status computes the status. No other function does.
 func (s *scope) status() *v1alpha2.JobSetStatus {
 	status := s.jobSet.Status.DeepCopy()
 	status.ReplicatedJobsStatus = ordered(status.ReplicatedJobsStatus, s.reportedTallies())
@@ -207,7 +207,7 @@ func onlyProgress(spec *v1alpha2.JobSetSpec, old, now *v1alpha2.JobSetStatus) bo
 	}
 	for i, s := range now.ReplicatedJobsStatus { // old has the same names in the same order
 		was, all := old.ReplicatedJobsStatus[i], replicas[s.Name]
-		arrived := s.Succeeded != was.Succeeded || s.Failed > was.Failed || // they free quota
+		arrived := s.Succeeded != was.Succeeded || s.Failed > was.Failed || // finished Jobs free quota
 			ptr.Deref(spec.Suspend, false) && s.Active == 0 && was.Active != 0 ||
 			s.Ready+s.Succeeded == all && was.Ready+was.Succeeded != all
 		if arrived {

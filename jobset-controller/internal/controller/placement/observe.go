@@ -15,8 +15,8 @@ import (
 )
 
 // jobIndex finds pods by the UID of the Job that controls them, because names are reused and anyone can set labels.
-// With one of the suffixes, it finds only some of them. Otherwise, a webhook that reads a thousand pods for each of a
-// thousand pods would read a million pods for one Job.
+// With one of the suffixes, it finds only some of these pods. Otherwise, the webhook would read all pods of a Job for
+// each of its pods: a million for a Job with a thousand pods.
 const (
 	jobIndex = "holdfast.job-uid"
 	leading  = "/leading" // leaders that have a node

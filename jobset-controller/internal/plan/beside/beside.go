@@ -108,7 +108,7 @@ func Budget(js *v1alpha2.JobSet) restart.Budget {
 	return policy.Budget(&js.Spec)
 }
 
-// restartsOf reads the annotation with the number of restarts. problem says why it cannot be read.
+// restartsOf reads the annotation with the number of restarts. problem is the reason why it cannot be read, or "".
 func restartsOf(js *v1alpha2.JobSet) (n int32, said bool, problem string) {
 	value, said := js.Annotations[v1alpha2.MaxRestartsKey]
 	if !said {

@@ -88,7 +88,7 @@ func (a *Assessment) examine(t *template) {
 	a.Warnings = append(a.Warnings, warningsOf(t)...)
 }
 
-// refuse adds a problem. A problem with an annotation on the JobSet occurs for each replicatedJob, and is reported
+// refuse adds a problem. A problem with an annotation on the JobSet occurs for each replicatedJob, but is reported only
 // once.
 func (a *Assessment) refuse(err *field.Error) {
 	same := func(known *field.Error) bool { return known.Error() == err.Error() }

@@ -42,9 +42,9 @@ type Plan struct {
 	anySlot  map[string]bool // replicatedJobs whose current Jobs support any slot, even if they no longer have spares
 }
 
-// For plans the attempt that the current Jobs belong to, whose first Jobs determine the decision. If the annotation is
-// set while workers without agents are running, it takes effect when all of them are recreated: a group in which only
-// some workers have an agent never forms.
+// For returns the plan for the attempt that the current Jobs belong to. The first Jobs of the attempt determine the
+// decision. If the annotation is set while workers without agents are running, it takes effect when all of them are
+// recreated: a group in which only some workers have an agent never forms.
 func For(a Assessment, current []*batchv1.Job, s Settings) Plan {
 	if !a.Adds() {
 		return Plan{}
@@ -126,9 +126,9 @@ func (p Plan) Into(rjob int, job *batchv1.Job, first First) {
 	leaveLostNodes(pod)
 }
 
-// outliveRestarts raises the limits of the Job, because the Job counts containers that were told to restart as
-// failures. Like the leader, the Job also does not replace a pod whose worker may still be running, unless the Job's
-// author has decided otherwise.
+// outliveRestarts raises the limits of the Job, because the Job controller counts containers that were asked to restart
+// as failures. Like the leader, the Job controller then does not replace a pod whose worker may still be running,
+// unless the Job's author has decided otherwise.
 func outliveRestarts(job *batchv1.JobSpec) {
 	if job.PodReplacementPolicy == nil {
 		job.PodReplacementPolicy = ptr.To(batchv1.Failed)

@@ -53,7 +53,7 @@ func (t *template) cannotSeeOutput() field.ErrorList {
 		return nil
 	}
 	_, path, _ := t.annotation(v1alpha2.ProgressFromKey)
-	return field.ErrorList{field.Invalid(path, fromOutput, "the worker has a terminal (tty), through which its output cannot be followed")}
+	return field.ErrorList{field.Invalid(path, fromOutput, "the worker has a terminal (tty), so its output cannot be monitored")}
 }
 
 func (t *template) silence(key string, errs *field.ErrorList) time.Duration {

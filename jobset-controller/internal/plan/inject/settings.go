@@ -56,7 +56,7 @@ func (s Settings) of(job *batchv1.Job, kind string) Settings {
 	return s
 }
 
-// Lacks returns how the manager's own settings prevent the assessed drivers from being added, or "" if they do not.
+// Lacks returns why the manager's own settings prevent the assessed drivers from being added, or "" if they do not.
 func (s Settings) Lacks(a Assessment) string {
 	for _, rjob := range a.Entries {
 		if flag := s.missing(rjob.Driver); flag != "" {

@@ -94,7 +94,7 @@ func (a *Assessment) noSpares(t *template, e *Entry) string {
 	case t.has(v1alpha2.ExclusiveKey):
 		return "a spare has no place in a topology domain that belongs to one Job; remove " + v1alpha2.ExclusiveKey
 	case e.Container >= 0 && e.Container < len(t.pod().Containers) && mountsBySlot(&t.pod().Containers[e.Container]):
-		return "the subPathExpr of a mount contains the worker's index, which a spare does not know when its volumes are mounted; append the index in the program"
+		return "the subPathExpr of a mount contains the worker's index, which is not yet known when the volumes of a spare are mounted; append the index in the program"
 	}
 	return ""
 }
