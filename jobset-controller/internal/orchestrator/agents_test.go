@@ -136,7 +136,7 @@ func (g *rig) joinSlot(slot string, generation, life int64) {
 func (g *rig) joinPod(s rounds.Slot, generation, life int64) {
 	g.Helper()
 	if answer := g.tryJoin(s, generation, life); answer != rounds.AnswerJoined && answer != rounds.AnswerReplaced {
-		g.Fatalf("the join of %s is answered %q", s.Pod, answer)
+		g.Fatalf("the join of %s returned %q", s.Pod, answer)
 	}
 }
 
@@ -187,7 +187,7 @@ func (g *rig) finish(slots ...string) {
 		s := slotOf(slot, 1)
 		level, unit, active := g.at(s, 1)
 		if !active || g.call(rounds.Finish(level.Incarnation, unit, s, instanceID(s, 1), false)) == string(rounds.AnswerOver) {
-			g.Fatalf("the store does not take the end of %s", slot)
+			g.Fatalf("the store does not accept the end of %s", slot)
 		}
 	}
 }

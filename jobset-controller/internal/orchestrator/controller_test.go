@@ -191,7 +191,7 @@ func (g *rig) wantEvents(parts ...string) {
 	}
 	for _, part := range parts {
 		if !strings.Contains(strings.Join(seen, "\n"), part) {
-			g.Errorf("no event says %q:\n%s", part, strings.Join(seen, "\n"))
+			g.Errorf("no event contains %q:\n%s", part, strings.Join(seen, "\n"))
 		}
 	}
 	if len(seen) != len(parts) {
@@ -258,7 +258,7 @@ func TestRestartThatTimesOutRecreatesTheJobs(t *testing.T) {
 	g := formed(t)
 	g.fail("js-w-0-0", 1, 1)
 	if next := g.reconcile(); next <= 0 || next > resyncEvery*2 {
-		t.Errorf("next look after %s", next)
+		t.Errorf("next reconcile after %s", next)
 	}
 	g.clock.SetTime(g.clock.Now().Add(59 * time.Second))
 	g.reconcile()
@@ -346,7 +346,7 @@ func TestStoreOutageIsRetried(t *testing.T) {
 	g := formed(t)
 	g.store.SetReachable(false)
 	if next := g.reconcile(); next <= 0 || next > 2*retryStore {
-		t.Errorf("next look after %s", next)
+		t.Errorf("next reconcile after %s", next)
 	}
 	g.store.SetReachable(true)
 	g.reconcile()
@@ -362,7 +362,7 @@ func TestReplacedLeaderIsRejected(t *testing.T) {
 	g.r = g.leader(4)
 	g.change(func(js *v1alpha2.JobSet) { js.Annotations[epoch.Annotation] = `{"epoch":3,"base":0}` })
 	if _, err := g.r.Reconcile(g.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "js"}}); err == nil {
-		t.Error("a leader with a lower token went on")
+		t.Error("a leader with a lower token continued")
 	}
 	g.wantPhase(coordination.Forming, 2, 0)
 }

@@ -81,12 +81,12 @@ func TestOnlyObjectsOfTheJobSetAreDeleted(t *testing.T) {
 		}
 	}
 	for name, play := range map[string]func(*rig){
-		"another JobSet's pod says that it is in a slot that is missing": func(g *rig) {
+		"another JobSet's pod claims a missing slot": func(g *rig) {
 			g.fail("js-w-0-0", 1, 1)
 			g.reconcile()
 			joinAllBut11(g, 2)
 		},
-		"the store says that another JobSet's pod holds it": func(g *rig) {
+		"the store names another JobSet's pod as the holder": func(g *rig) {
 			g.fail("js-w-0-0", 1, 1)
 			g.reconcile()
 			joinAllBut11(g, 2)
@@ -100,7 +100,7 @@ func TestOnlyObjectsOfTheJobSetAreDeleted(t *testing.T) {
 			g.reconcile()
 			joinAllBut11(g, 3)
 		},
-		"a member asks for recreation": func(g *rig) {
+		"a member requests recreation": func(g *rig) {
 			g.ask("js-w-0-0", coordination.KindGap)
 		},
 	} {
@@ -118,7 +118,7 @@ func TestOnlyObjectsOfTheJobSetAreDeleted(t *testing.T) {
 				}
 			}
 			if len(*seen) == 0 {
-				t.Error("nothing at all was deleted: the case shows nothing")
+				t.Error("nothing was deleted, so the case proves nothing")
 			}
 		})
 	}

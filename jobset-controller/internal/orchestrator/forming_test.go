@@ -62,7 +62,7 @@ func (g *rig) wantSays(parts ...string) {
 	got := g.message(ConditionInSync)
 	for _, part := range parts {
 		if !strings.Contains(got, part) {
-			g.Errorf("the condition says %q, want %q in it", got, part)
+			g.Errorf("the condition is %q, want it to contain %q", got, part)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestChargesWhileFormingArePermanent(t *testing.T) {
 	g.reconcile()
 	g.wantCharged("3")
 	if got := g.group().Limit; got != 3 {
-		t.Errorf("the epoch may spend %d rounds, want 3", got)
+		t.Errorf("the epoch allows %d restarts, want 3", got)
 	}
 }
 
@@ -294,12 +294,12 @@ func TestFailureBeforeTheFirstJoinTriggersAReconcile(t *testing.T) {
 	}
 	g.exit(1, 1, 127, "")
 	if woken(0) || !woken(1) {
-		t.Error("the leader is to hear of the pod whose container has exited, and of no other")
+		t.Error("the leader must be notified of the pod whose container has exited, and of no other")
 	}
 	g.join(1, 1)
 	g.reconcile()
 	if woken(1) {
-		t.Error("the leader hears of it after the group has formed")
+		t.Error("the leader is notified after the group has formed")
 	}
 }
 

@@ -40,30 +40,30 @@ func (g *rig) remove(index int) *corev1.Pod {
 func (g *rig) wantAnswer(s rounds.Slot, want rounds.AnswerKind) {
 	g.Helper()
 	if got := g.tryJoin(s, 1, 1); got != want {
-		g.Fatalf("the join of %s is answered %q, want %q", s.Pod, got, want)
+		g.Fatalf("the join of %s returned %q, want %q", s.Pod, got, want)
 	}
 }
 
 func TestNewPodTakesTheSlotOfADeletedPod(t *testing.T) {
 	for name, ends := range map[string]func(*rig){
-		"its agent gave the slot up": func(g *rig) { g.leave("js-w-0-2", 1, 1); g.see(g.remove(2), true) },
-		"the leader has seen it go":  func(g *rig) { g.see(g.remove(2), true) },
-		"nobody has seen it go":      func(g *rig) { g.remove(2); g.r = g.leader(2) },
-		"nobody has seen it go, and a restart was in progress": func(g *rig) {
+		"its agent released the slot":          func(g *rig) { g.leave("js-w-0-2", 1, 1); g.see(g.remove(2), true) },
+		"the leader has observed its deletion": func(g *rig) { g.see(g.remove(2), true) },
+		"no leader has observed its deletion":  func(g *rig) { g.remove(2); g.r = g.leader(2) },
+		"no leader has observed its deletion, and a restart was in progress": func(g *rig) {
 			g.fail("js-w-0-0", 1, 1)
 			g.reconcile()
 			g.remove(2)
 			g.r = g.leader(2)
 		},
-		"it has failed, and nobody has seen it": func(g *rig) { g.changePod(0, 2, failed); g.r = g.leader(2) },
+		"no leader has observed its failure": func(g *rig) { g.changePod(0, 2, failed); g.r = g.leader(2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := fourPods(t)
 			g.clock.SetTime(g.clock.Now().Add(time.Hour))
 			ends(g)
 			next := g.successor(2)
-			if answer := g.tryJoin(next, 1, 1); answer != rounds.AnswerHeld && name != "its agent gave the slot up" {
-				t.Fatalf("the first join is answered %q", answer)
+			if answer := g.tryJoin(next, 1, 1); answer != rounds.AnswerHeld && name != "its agent released the slot" {
+				t.Fatalf("the first join returned %q", answer)
 			}
 			g.reconcile()
 			g.pass(time.Second)
@@ -121,10 +121,10 @@ func TestLivingPodKeepsItsSlot(t *testing.T) {
 			}
 			g.wantPhase(coordination.Running, 1, 0)
 			if g.group().IsFenced(string(pod.UID)) {
-				t.Error("it is fenced")
+				t.Error("the pod is fenced")
 			}
 			if liveLists > 0 {
-				t.Errorf("%d lists past the cache, which has the pod", liveLists)
+				t.Errorf("%d live List calls, although the cache has the pod", liveLists)
 			}
 		})
 	}
@@ -176,7 +176,7 @@ func TestReplacedLeaderReleasesNoSlot(t *testing.T) {
 	g.takeOver(9)
 	g.r = g.leader(8)
 	if _, err := g.r.Reconcile(g.ctx, request()); err == nil {
-		t.Error("it was not refused")
+		t.Error("the leader was not rejected")
 	}
 	g.wantAnswer(next, rounds.AnswerHeld)
 }
@@ -203,15 +203,15 @@ func TestStoreIsAskedOnceForTheHolderOfASlot(t *testing.T) {
 		g.pass(time.Minute)
 	}
 	if store.n != 4 {
-		t.Errorf("it is asked about %d slots, want 4", store.n)
+		t.Errorf("the store is asked about %d slots, want 4", store.n)
 	}
 }
 
 // A released pod may still be running somewhere, and must not get its slot again.
 func TestLostFencesAreRestored(t *testing.T) {
 	for name, lose := range map[string]func(*rig){
-		"all data":      func(g *rig) { g.store.Wipe() },
-		"all but older": func(g *rig) {},
+		"all data":             func(g *rig) { g.store.Wipe() },
+		"only the newest data": func(g *rig) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := fourPods(t)

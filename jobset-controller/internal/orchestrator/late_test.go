@@ -53,7 +53,7 @@ func (g *rig) wantLate(want string) {
 	for _, kind := range []string{ConditionInSync, ConditionRecovering} {
 		got := g.message(kind)
 		if _, late, _ := strings.Cut(got, "of generation 1"); late != want {
-			g.Errorf("%s says %q, want the end %q", kind, got, want)
+			g.Errorf("%s is %q, want it to end with %q", kind, got, want)
 		}
 	}
 }
@@ -65,13 +65,13 @@ func TestSlowRestartReportsMissingWorkersOnce(t *testing.T) {
 	writes := g.countStatus()
 	g.fail("js-w-0-1", 1, 1)
 	if next := g.reconcile(); next <= 0 || next > 2*time.Second {
-		t.Errorf("next look after %s", next)
+		t.Errorf("next reconcile after %s", next)
 	}
 	g.wantLate("")
 	g.pass(2*time.Second - time.Millisecond)
 	g.wantLate("")
 	if *writes != 1 || store.n != 0 {
-		t.Fatalf("%d writes and %d looks into the store before it is late", *writes, store.n)
+		t.Fatalf("%d writes and %d queries of the store before a worker is late", *writes, store.n)
 	}
 	g.pass(time.Millisecond)
 	g.wantLate("; not back after 2s: js-w-0-0, js-w-0-1")
@@ -81,13 +81,13 @@ func TestSlowRestartReportsMissingWorkersOnce(t *testing.T) {
 	}
 	g.wantLate("; not back after 2s: js-w-0-0, js-w-0-1")
 	if *writes != 2 || store.n != 1 {
-		t.Errorf("%d writes and %d looks into the store, want 2 and 1", *writes, store.n)
+		t.Errorf("%d writes and %d queries of the store, want 2 and 1", *writes, store.n)
 	}
 	g.joinSlot("js-w-0-1", 1, 2)
 	g.pass(time.Second)
 	g.wantReason("InSync")
 	if got := g.message(ConditionInSync); strings.Contains(got, "not back") {
-		t.Errorf("it still says %q", got)
+		t.Errorf("the condition is still %q", got)
 	}
 }
 

@@ -121,7 +121,7 @@ func TestRecreationIsMarkedUntilTheGroupHasFormed(t *testing.T) {
 	mark := `{"level":5,"reason":"in-place restart 1 timed out after 1m0s: 0 of 2 workers joined; missing: js-w-0-0, js-w-0-1","deadline":"1970-01-01T00:22:41Z"}`
 	g.wantMark(mark)
 	if c := meta.FindStatusCondition(g.jobSet().Status.Conditions, ConditionRecovering); c.Reason != "FailingOver" {
-		t.Errorf("the condition says %+v", c)
+		t.Errorf("the condition is %+v", c)
 	}
 	g.pass(time.Minute)
 	g.wantMark(mark)

@@ -117,7 +117,7 @@ func TestRestartsBeforeTheAnnotationCount(t *testing.T) {
 	g := newRig(t, func(js *v1alpha2.JobSet) { js.Status.Restarts, js.Status.RestartsCountTowardsMax = 2, 2 })
 	g.reconcile()
 	if l := g.group().Limit; l != 0 {
-		t.Errorf("two of two restarts are charged, and the group may restart %d times more", l)
+		t.Errorf("two of two restarts are charged, and the group may restart %d more times", l)
 	}
 	g.wantCharged("2")
 }
@@ -158,7 +158,7 @@ func TestStoreOutageDoesNotAffectOtherJobSets(t *testing.T) {
 	g := newRig(t, func(js *v1alpha2.JobSet) { js.Annotations = nil })
 	g.store.SetReachable(false)
 	if next := g.reconcile(); next != 0 {
-		t.Errorf("a JobSet without the annotation is looked at again after %s", next)
+		t.Errorf("a JobSet without the annotation is reconciled again after %s", next)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestRefusalIsReportedForAGroupWith(t *testing.T) {
 			change: plain,
 			says:   "the Jobs were created without agents; agents are added when they are recreated",
 		},
-		"more steps than the store takes": {
+		"more steps than the store supports": {
 			change: func(js *v1alpha2.JobSet) {
 				for i := range rounds.MaxUnits {
 					js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, *js.Spec.ReplicatedJobs[0].DeepCopy())
@@ -233,7 +233,7 @@ func TestRefusalIsReportedForAGroupWith(t *testing.T) {
 			},
 			says: "the stages have 65 combinations of step and release; restarts in place support 64",
 		},
-		"more workers than the store takes": {
+		"more workers than the store supports": {
 			change: func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Replicas = 1 << 20 },
 			says:   "exceed the limit",
 		},
@@ -253,7 +253,7 @@ func isRefused(t *testing.T, change func(*v1alpha2.JobSet), why string) {
 	g.wantReason("NotPossible")
 	c := meta.FindStatusCondition(g.jobSet().Status.Conditions, ConditionInSync)
 	if !strings.Contains(c.Message, why) {
-		t.Errorf("the condition says %q", c.Message)
+		t.Errorf("the condition is %q", c.Message)
 	}
 	if groups, _ := g.store.Groups(g.ctx); len(groups) != 0 {
 		t.Error("a group was opened")

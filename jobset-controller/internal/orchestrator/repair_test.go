@@ -255,13 +255,13 @@ func TestLostPodIsADeath(t *testing.T) {
 		gone   bool
 		want   coordination.Phase
 	}{
-		"a pod that is gone":   {func(*corev1.Pod) {}, true, coordination.Restarting},
-		"a pod that failed":    {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, false, coordination.Restarting},
-		"a pod that is going":  {func(*corev1.Pod) {}, false, coordination.Running},
-		"another pod":          {func(p *corev1.Pod) { p.UID = "another" }, true, coordination.Running},
-		"a pod that was done":  {func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, true, coordination.Running},
-		"another JobSet's pod": {func(p *corev1.Pod) { p.Annotations[v1alpha2.JobSetUIDKey] = "uid-0" }, true, coordination.Running},
-		"a pod of no slot":     {func(p *corev1.Pod) { p.Annotations[v1alpha2.JobIndexKey] = "7" }, true, coordination.Running},
+		"a pod that is gone":        {func(*corev1.Pod) {}, true, coordination.Restarting},
+		"a pod that failed":         {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, false, coordination.Restarting},
+		"a pod that is terminating": {func(*corev1.Pod) {}, false, coordination.Running},
+		"another pod":               {func(p *corev1.Pod) { p.UID = "another" }, true, coordination.Running},
+		"a pod that had succeeded":  {func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, true, coordination.Running},
+		"another JobSet's pod":      {func(p *corev1.Pod) { p.Annotations[v1alpha2.JobSetUIDKey] = "uid-0" }, true, coordination.Running},
+		"a pod without a slot":      {func(p *corev1.Pod) { p.Annotations[v1alpha2.JobIndexKey] = "7" }, true, coordination.Running},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -372,7 +372,7 @@ func TestLossIsKeptWhenAReconcileFails(t *testing.T) {
 			g.reconcile()
 			g.wantDeleted("job js-w-1")
 			if n := g.remembered()["losses"]; n != 0 {
-				t.Errorf("%d JobSets have losses noted", n)
+				t.Errorf("%d JobSets have recorded losses", n)
 			}
 		})
 	}
@@ -411,7 +411,7 @@ func (n newer) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
 
 func TestPodIsReadLiveBeforeItIsDeleted(t *testing.T) {
 	cases := map[string]func(*corev1.Pod){
-		"its worker runs again": func(p *corev1.Pod) {
+		"its worker is running again": func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 		},
 		"it is another pod": func(p *corev1.Pod) { p.UID = "another" },
@@ -447,7 +447,7 @@ func muchHappened(t *testing.T) *rig {
 	g.see(g.pod(1, 1), true)
 	for _, of := range []string{"losses", "groups", "names"} {
 		if g.remembered()[of] == 0 {
-			t.Fatalf("nothing is remembered of %s", of)
+			t.Fatalf("no state is kept about %s", of)
 		}
 	}
 	return g
@@ -455,14 +455,14 @@ func muchHappened(t *testing.T) *rig {
 
 func TestMemoryOfAJobSetIsDroppedIfIt(t *testing.T) {
 	for name, ends := range map[string]func(*rig){
-		"is gone": func(g *rig) { g.must(g.c.Delete(g.ctx, g.jobSet())) },
-		"is done": func(g *rig) { g.finishJobSet() },
-		"is done and then gone": func(g *rig) {
+		"is deleted": func(g *rig) { g.must(g.c.Delete(g.ctx, g.jobSet())) },
+		"finishes":   func(g *rig) { g.finishJobSet() },
+		"finishes and is then deleted": func(g *rig) {
 			g.finishJobSet()
 			g.reconcile()
 			g.must(g.c.Delete(g.ctx, g.jobSet()))
 		},
-		"is made anew between two looks": func(g *rig) {
+		"is recreated between two reconciles": func(g *rig) {
 			anew := jobSet()
 			anew.UID = "anew"
 			delete(anew.Annotations, v1alpha2.InPlaceTimeoutKey)

@@ -111,7 +111,7 @@ func TestLostPodIsReplacedAndChargedOnce(t *testing.T) {
 	g.wantPods("2", 1)
 	made := g.podsOf("2")[0]
 	if owner := metav1.GetControllerOf(&made); owner == nil || owner.UID != "job-uid" || !strings.HasPrefix(made.Name, "js-w-0-2-") {
-		t.Errorf("made %s, owned by %+v", made.Name, owner)
+		t.Errorf("created %s, owned by %+v", made.Name, owner)
 	}
 	g.wantEvents("the pod of worker js-w-0-2 was lost", "worker js-w-0-2 "+madeAnew+" ("+made.Name+")")
 	g.pass(5 * time.Second)
@@ -182,7 +182,7 @@ func TestNoPodIsCreatedFor(t *testing.T) {
 		"a leader that was replaced": {func(g *rig) {
 			g.takeOver(9)
 		}, coordination.Running},
-		"a Job that is about to make its pods": {func(g *rig) {
+		"a Job that is about to create its pods": {func(g *rig) {
 			g.changeJob(func(job *batchv1.Job) { job.Status.Active = 3 })
 		}, coordination.Restarting},
 		"pods whose labels are not the Job's": {func(g *rig) {
@@ -198,7 +198,7 @@ func TestNoPodIsCreatedFor(t *testing.T) {
 			}
 			_, _ = g.r.Reconcile(g.ctx, request())
 			if pods := g.podsOf("2"); len(pods) > 0 && pods[0].Name != "js-w-0-2" {
-				t.Errorf("made %s", pods[0].Name)
+				t.Errorf("created %s", pods[0].Name)
 			}
 			if sum, _ := grouptest.Read(g.ctx, g.store, uid); sum.Phase != c.phase {
 				t.Errorf("phase %s, want %s", sum.Phase, c.phase)
@@ -255,7 +255,7 @@ func TestStaleCacheCreatesNoSecondPod(t *testing.T) {
 		g.pass(10 * time.Second)
 	}
 	if g.wantPods("2", 1); made != 1 {
-		t.Errorf("%d pods were made", made)
+		t.Errorf("%d pods were created", made)
 	}
 }
 
@@ -299,7 +299,7 @@ func TestLostSlotIsReadAtTheVersionOfItsLoss(t *testing.T) {
 	g.reconcile()
 	g.wantPods("2", 1)
 	if len(*asked) == 0 || (*asked)[0].ResourceVersion != lost.ResourceVersion || (*asked)[0].ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan {
-		t.Errorf("the slot's pods were asked for with %+v, lost as of %s", *asked, lost.ResourceVersion)
+		t.Errorf("the slot's pods were listed with %+v, want the version of the loss, %s", *asked, lost.ResourceVersion)
 	}
 }
 
@@ -312,7 +312,7 @@ func TestASlotLostEarlierIsReadAtTheVersionOfTheOtherPods(t *testing.T) {
 	g.reconcile()
 	g.wantPods("2", 1)
 	if len(*asked) == 0 || (*asked)[0].ResourceVersion != newest.ResourceVersion || (*asked)[0].ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan {
-		t.Errorf("the slot's pods were asked for with %+v, the newest pod is of %s", *asked, newest.ResourceVersion)
+		t.Errorf("the slot's pods were listed with %+v, want the version of the newest pod, %s", *asked, newest.ResourceVersion)
 	}
 }
 
@@ -322,7 +322,7 @@ func TestReplacedLeaderCreatesNoPod(t *testing.T) {
 	g.must(g.c.Delete(g.ctx, g.changePod(0, 3, func(p *corev1.Pod) { p.Finalizers = nil })))
 	g.takeOver(9)
 	if _, err := g.r.Reconcile(g.ctx, request()); err == nil {
-		t.Error("it was not refused")
+		t.Error("the leader was not rejected")
 	}
 	g.wantPods("3", 0)
 }
@@ -386,11 +386,11 @@ func TestLeaderYieldsToTheJobController(t *testing.T) {
 		bound bool      // our pod is bound to a node before the leader reads it
 		left  []string
 	}{
-		"theirs has a node":          {node: "n1", made: now.Add(time.Second), left: []string{theirs}},
-		"theirs is older":            {made: now.Add(-time.Second), left: []string{theirs}},
-		"theirs is younger":          {made: now.Add(time.Second), left: []string{theirs, ours}},
-		"both are of one second":     {made: now, left: []string{theirs, ours}},
-		"ours has got a node by now": {node: "n1", made: now, bound: true, left: []string{theirs, ours}},
+		"theirs has a node":                    {node: "n1", made: now.Add(time.Second), left: []string{theirs}},
+		"theirs is older":                      {made: now.Add(-time.Second), left: []string{theirs}},
+		"theirs is younger":                    {made: now.Add(time.Second), left: []string{theirs, ours}},
+		"both were created in the same second": {made: now, left: []string{theirs, ours}},
+		"ours has a node by now":               {node: "n1", made: now, bound: true, left: []string{theirs, ours}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := fourPods(t)
@@ -443,7 +443,7 @@ func TestPodLostAgainIsReplacedAfterADelay(t *testing.T) {
 	}
 	loseAgain()
 	if again := g.reconcile(); again > time.Second {
-		t.Errorf("the next look comes after %s", again)
+		t.Errorf("the next reconcile is in %s", again)
 	}
 	g.wantPods("2", 0)
 	g.pass(time.Second)
@@ -667,7 +667,7 @@ func TestPodOfATerminatingJobIsForceDeleted(t *testing.T) {
 	g.pass(200 * time.Second) // 292 s of silence
 	g.wantEvents("4 of 4 workers have not joined: js-w-0-0: waiting for Job js-w-0 from an earlier epoch to be deleted")
 	if next := g.reconcile(); next > 5*time.Second {
-		t.Errorf("the next look is in %s", next)
+		t.Errorf("the next reconcile is in %s", next)
 	}
 	g.pass(10 * time.Second)
 	g.wantPhase(coordination.Forming, 2, 0)
@@ -684,16 +684,16 @@ func TestPodIsNotForceDeleted(t *testing.T) {
 			js.Status.TerminalState = string(v1alpha2.JobSetFailed)
 			g.must(g.c.Status().Update(g.ctx, js))
 		},
-		"on a node that is heard of": func(g *rig) {
+		"on a node whose kubelet reports": func(g *rig) {
 			node := unreadyNode(time.Unix(1000, 0))
 			g.must(g.c.Get(g.ctx, client.ObjectKeyFromObject(node), node))
 			node.Status.Conditions[0].Status = corev1.ConditionTrue
 			g.must(g.c.Status().Update(g.ctx, node))
 		},
-		"of another JobSet's Job, whatever it says of itself": func(g *rig) {
+		"of another JobSet's Job, whatever its labels": func(g *rig) {
 			g.changePod(0, 1, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other-job" })
 		},
-		"of which nothing is left to run": func(g *rig) { g.changePod(0, 1, failed) },
+		"that has failed": func(g *rig) { g.changePod(0, 1, failed) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := failedOver(t)

@@ -126,7 +126,7 @@ func (k *crew) work() *crew {
 		}
 		before = now
 	}
-	k.Fatal("it never settles")
+	k.Fatal("the group never settles")
 	return nil
 }
 
@@ -351,7 +351,7 @@ func TestWorkerThatDoesNotReturn(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1, w2).work().crash(w0, 1).kill(w1)
 	k.work().want(coordination.Restarting, 1, nil)
 	if r := k.report(); len(r.Lost) != 0 || !r.Deadline.After(k.clock.Now()) {
-		t.Fatalf("it has its time yet: %+v", r)
+		t.Fatalf("the worker still has time: %+v", r)
 	}
 	k.clock.SetTime(k.clock.Now().Add(k.roster.Timeout))
 	k.look()
@@ -360,7 +360,7 @@ func TestWorkerThatDoesNotReturn(t *testing.T) {
 	}
 	k.enlist(w0, w2).work().want(coordination.Running, 1, map[string]int{w0: 2, w2: 2})
 	if r := k.report(); len(r.Lost) != 0 || !r.Deadline.IsZero() {
-		t.Errorf("all is well: %+v", r)
+		t.Errorf("a loss or a deadline is reported: %+v", r)
 	}
 }
 
@@ -406,7 +406,7 @@ func TestStoreThatLosesItsData(t *testing.T) {
 func TestNoGroupWithoutARoster(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work().annotate("").look()
 	if _, err := grouptest.Read(t.Context(), k.store, uid); err == nil {
-		t.Error("the group is still there")
+		t.Error("the group still exists")
 	}
 	if r := roster.ReportOf(k.owner().Annotations); r != nil {
 		t.Errorf("reported %+v", r)

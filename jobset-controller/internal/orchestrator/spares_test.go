@@ -97,7 +97,7 @@ func TestASpareThatRunsWakesTheLeader(t *testing.T) {
 		return pod
 	}
 	if !isSpare(podOf(waiting(coordination.Spares))) || isSpare(podOf(waiting("0"))) {
-		t.Error("a spare is recognized by its Job")
+		t.Error("a spare must be recognized by its Job")
 	}
 	next := waiting("0")
 	next.Annotations[v1alpha2.SlotKey] = v1alpha2.SlotWaits

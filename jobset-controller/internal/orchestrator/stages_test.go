@@ -74,7 +74,7 @@ func (g *rig) wantMessage(want string) {
 	g.Helper()
 	c := meta.FindStatusCondition(g.jobSet().Status.Conditions, ConditionInSync)
 	if c == nil || !strings.Contains(c.Message, want) {
-		g.Errorf("the condition %+v does not say %q", c, want)
+		g.Errorf("the condition %+v does not contain %q", c, want)
 	}
 }
 
@@ -154,10 +154,10 @@ func TestGroupIsOpenedOnceTheFirstJobHasAnAgent(t *testing.T) {
 	g.removeJob()
 	g.reconcile()
 	if groups, _ := g.store.Groups(g.ctx); len(groups) != 0 {
-		t.Error("a group was opened before anybody knows")
+		t.Error("a group was opened before it is known whether agents are added")
 	}
 	if c := meta.FindStatusCondition(g.jobSet().Status.Conditions, ConditionInSync); c != nil {
-		t.Errorf("it is judged before anybody knows: %+v", c)
+		t.Errorf("a condition was set before it is known whether agents are added: %+v", c)
 	}
 	g.createJob(addAgent)
 	g.reconcile()

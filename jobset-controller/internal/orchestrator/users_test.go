@@ -30,19 +30,19 @@ var (
 	errQuota = fmt.Errorf("writing the Secret: %w", apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: secrets=10")))
 )
 
-// Workers may die whether or not their next pods would get a Secret.
+// Workers may fail whether or not their next pods would get a Secret.
 func TestGroupIsLedWithoutCredentials(t *testing.T) {
 	for name, err := range map[string]error{
-		"a quota refuses the Secret":    errQuota,
-		"a webhook of Secrets is away":  apierrors.NewInternalError(errors.New("failed calling webhook")),
-		"the store's CA cannot be read": errors.New("no such file"),
+		"a quota refuses the Secret":           errQuota,
+		"a webhook for Secrets is unreachable": apierrors.NewInternalError(errors.New("failed calling webhook")),
+		"the store's CA cannot be read":        errors.New("no such file"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := formed(t)
 			g.r.Users = noUsers{err}
 			g.fail("js-w-0-0", 1, 1)
 			if next := g.reconcile(); next <= 0 || next > retryRejected {
-				t.Errorf("the next look is in %s", next)
+				t.Errorf("the next reconcile is in %s", next)
 			}
 			g.wantCharged("1")
 			g.wantReason("RestartingInPlace")
@@ -57,17 +57,17 @@ func TestReconcileEndsWithCredentialsIf(t *testing.T) {
 		err   error
 		again time.Duration // at most
 	}{
-		"the store does not answer":               {&credentials.StoreError{Err: memory.ErrUnreachable}, 2 * retryStore},
-		"the JobSet has changed":                  {apierrors.NewConflict(secrets, "s", errors.New("changed")), 20 * time.Millisecond},
-		"the JobSet has gone":                     {fmt.Errorf("annotating: %w", apierrors.NewNotFound(secrets, "s")), 0},
-		"the store does not answer, among others": {errors.Join(errQuota, &credentials.StoreError{Err: memory.ErrUnreachable}), 2 * retryStore},
+		"the store is unreachable":                     {&credentials.StoreError{Err: memory.ErrUnreachable}, 2 * retryStore},
+		"the JobSet has changed":                       {apierrors.NewConflict(secrets, "s", errors.New("changed")), 20 * time.Millisecond},
+		"the JobSet was deleted":                       {fmt.Errorf("annotating: %w", apierrors.NewNotFound(secrets, "s")), 0},
+		"the store is unreachable, among other errors": {errors.Join(errQuota, &credentials.StoreError{Err: memory.ErrUnreachable}), 2 * retryStore},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := formed(t)
 			g.r.Users = noUsers{c.err}
 			g.fail("js-w-0-0", 1, 1)
 			if next := g.reconcile(); next > c.again {
-				t.Errorf("the next look is in %s", next)
+				t.Errorf("the next reconcile is in %s", next)
 			}
 			g.wantCharged("0")
 		})
@@ -90,7 +90,7 @@ func TestUserIsRetriedBeforeThereIsAGroup(t *testing.T) {
 	g.removeJob()
 	g.r.Users = noUsers{errQuota}
 	if next := g.reconcile(); next != retryRejected {
-		t.Errorf("the next look is in %s", next)
+		t.Errorf("the next reconcile is in %s", next)
 	}
 }
 

@@ -75,7 +75,7 @@ func (k *troupe) create() {
 	k.job.SetNamespace("default")
 	k.job.SetName("train")
 	k.job.SetAnnotations(map[string]string{v1alpha2.InPlaceTimeoutKey: "60s"})
-	k.eventually("the ElasticJob is made", func() error { return k.admin.Create(k.Context(), k.job) })
+	k.eventually("the ElasticJob is created", func() error { return k.admin.Create(k.Context(), k.job) })
 	k.eventually("its pods have a Secret", func() (err error) {
 		k.secret, err = k.secretNamed("holdfast-elastic-store-train")
 		return err
@@ -167,7 +167,7 @@ func (k *troupe) await(what string, size, round int64, starts map[string]int) ro
 func TestElasticJobs(t *testing.T) {
 	k := newTroupe(t)
 	k.createJobSet()
-	k.eventually("a JobSet is led though there are no ElasticJobs", func() error { _, err := k.guarded.secret(); return err })
+	k.eventually("a JobSet is led although there are no ElasticJobs", func() error { _, err := k.guarded.secret(); return err })
 	k.define()
 	k.create()
 
@@ -183,30 +183,30 @@ func TestElasticJobs(t *testing.T) {
 
 	pids := k.actors[w[1]].workers()
 	k.must(syscall.Kill(pids[0], syscall.SIGKILL))
-	report := k.await("all start anew", 3, 1, map[string]int{w[0]: 2, w[1]: 2, w[2]: 2})
+	report := k.await("all restart", 3, 1, map[string]int{w[0]: 2, w[1]: 2, w[2]: 2})
 	if len(report.Failures) != 1 || report.Failures[0].Member != w[1] || report.Failures[0].Code != 137 {
 		t.Errorf("reported failures %+v", report.Failures)
 	}
 
 	k.play(w[3])
 	k.enlist(w[:4]...)
-	k.await("one more joins, and nobody is stopped for it", 4, 1, map[string]int{w[0]: 2, w[1]: 2, w[2]: 2, w[3]: 1})
+	k.await("one more joins, and no worker is stopped for it", 4, 1, map[string]int{w[0]: 2, w[1]: 2, w[2]: 2, w[3]: 1})
 
 	k.stop(w[3], syscall.SIGKILL) // along with its pod, without a report
 	k.enlist(w[:3]...)
-	k.await("the others restart once for one that is lost", 3, 2, map[string]int{w[0]: 3, w[1]: 3, w[2]: 3})
+	k.await("the others restart once for a lost worker", 3, 2, map[string]int{w[0]: 3, w[1]: 3, w[2]: 3})
 	k.play(w[4])
 	k.enlist(w[0], w[1], w[2], w[4])
-	k.await("and not again for the one in its place", 4, 2, map[string]int{w[0]: 3, w[1]: 3, w[2]: 3, w[4]: 1})
+	k.await("and not again for its replacement", 4, 2, map[string]int{w[0]: 3, w[1]: 3, w[2]: 3, w[4]: 1})
 
 	k.stop(w[2], syscall.SIGTERM) // along with its pod, with a report
 	k.enlist(w[0], w[1], w[4])
-	k.await("a pod that is deleted is missed once", 3, 3, map[string]int{w[0]: 4, w[1]: 4, w[4]: 2})
+	k.await("a deleted pod causes one restart", 3, 3, map[string]int{w[0]: 4, w[1]: 4, w[4]: 2})
 
-	k.roster.Limit = 3 // no restart is left
+	k.roster.Limit = 3 // no restarts are left
 	worker := k.actors[w[4]].workers()
 	k.must(syscall.Kill(worker[len(worker)-1], syscall.SIGKILL))
-	k.eventually("the failure is told, and nobody is stopped", func() error {
+	k.eventually("the failure is reported, and no worker is stopped", func() error {
 		job := &metav1.PartialObjectMetadata{}
 		job.SetGroupVersionKind(owners.ElasticJob)
 		k.must(k.admin.Get(t.Context(), client.ObjectKeyFromObject(k.job), job))
@@ -218,5 +218,5 @@ func TestElasticJobs(t *testing.T) {
 	})
 	k.roster.Limit = 4
 	k.enlist(w[0], w[1], w[4])
-	k.await("all start anew for it", 3, 4, map[string]int{w[0]: 5, w[1]: 5, w[4]: 3})
+	k.await("all restart because of it", 3, 4, map[string]int{w[0]: 5, w[1]: 5, w[4]: 3})
 }

@@ -26,7 +26,7 @@ func TestLeaderGetsItsTokenFromTheLease(t *testing.T) {
 	o.Registry = prometheus.NewRegistry()
 	first, second := lead(t, cluster, o), lead(t, cluster, o)
 	if second <= first {
-		t.Errorf("the token does not grow with the leader: %d after %d", second, first)
+		t.Errorf("the token does not increase with a new leader: %d after %d", second, first)
 	}
 }
 

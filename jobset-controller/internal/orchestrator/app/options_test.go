@@ -89,9 +89,9 @@ func TestUsersAndTLSFromFlagsAndFile(t *testing.T) {
 		acl  bool
 		tls  valkey.TLSFiles
 	}{
-		"nothing":             {[]string{"--valkey-address=a:1", "--leader-election-namespace=ns"}, false, valkey.TLSFiles{}},
-		"the file":            {[]string{"--config=" + path}, true, fromFile},
-		"flags over the file": {[]string{"--config=" + path, "--valkey-acl=false", "--valkey-tls-ca-file=other"}, false, valkey.TLSFiles{CA: "other", Cert: "c", Key: "k", ServerName: "name"}},
+		"nothing":                 {[]string{"--valkey-address=a:1", "--leader-election-namespace=ns"}, false, valkey.TLSFiles{}},
+		"the file":                {[]string{"--config=" + path}, true, fromFile},
+		"flags override the file": {[]string{"--config=" + path, "--valkey-acl=false", "--valkey-tls-ca-file=other"}, false, valkey.TLSFiles{CA: "other", Cert: "c", Key: "k", ServerName: "name"}},
 	} {
 		o, err := parse(tc.args...)
 		if err != nil {

@@ -109,7 +109,7 @@ func TestEmptySecretsAreFilledOnce(t *testing.T) {
 	want := map[string]string{"password": string(password["password"]), "ca.crt": string(certificate["ca.crt"])}
 	for _, f := range fillers {
 		if diff := cmp.Diff(want, f.files(t)); diff != "" || want["password"] == "" || want["ca.crt"] == "" {
-			t.Errorf("an orchestrator has other values than the Secrets (-Secret +file):\n%s", diff)
+			t.Errorf("the files of an orchestrator differ from the Secrets (-Secret +file):\n%s", diff)
 		}
 	}
 

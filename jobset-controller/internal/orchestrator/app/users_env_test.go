@@ -151,7 +151,7 @@ func (g *guarded) lead(cluster *rest.Config, flags ...string) {
 	g.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			g.Errorf("the orchestrator ends with %v", err)
+			g.Errorf("the orchestrator exits with %v", err)
 		}
 	})
 }
@@ -230,7 +230,7 @@ func TestUserLifecycle(t *testing.T) {
 			}
 			answer, _, err := agent.Call(t.Context(), uid, rounds.Join(level.Incarnation, 0, level.Round, 0, member))
 			if err == nil && answer != string(rounds.AnswerJoined) {
-				return fmt.Errorf("the answer is %q", answer)
+				return fmt.Errorf("the store returned %q", answer)
 			}
 			return err
 		}
@@ -242,15 +242,15 @@ func TestUserLifecycle(t *testing.T) {
 
 	g.killStore()
 	g.startStore()
-	g.eventually("the agent joins again at a store that has lost everything", joins(agent))
+	g.eventually("the agent joins again after the store has lost everything", joins(agent))
 
 	change := js.DeepCopy()
 	metav1.SetMetaDataAnnotation(&change.ObjectMeta, credentials.RotateAnnotation, "1")
 	g.must(g.admin.Patch(t.Context(), change, client.MergeFrom(js)))
 	var rotated *corev1.Secret
-	g.eventually("the password is another", func() (err error) {
+	g.eventually("the password is replaced", func() (err error) {
 		if rotated, err = g.secret(); err == nil && bytes.Equal(rotated.Data["password"], secret.Data["password"]) {
-			err = errors.New("it is the same")
+			err = errors.New("the password is the same")
 		}
 		return err
 	})
@@ -264,7 +264,7 @@ func TestUserLifecycle(t *testing.T) {
 	late := g.agent(rotated)
 	g.eventually("the user is gone", func() error {
 		if _, err := late.Level(t.Context(), uid); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
-			return fmt.Errorf("an agent that connects: %v", err)
+			return fmt.Errorf("connecting as an agent: %v", err)
 		}
 		return nil
 	})

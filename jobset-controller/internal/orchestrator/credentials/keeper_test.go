@@ -237,7 +237,7 @@ func TestJobSetGetsASecretAndAUser(t *testing.T) {
 		g.mustKeep()
 	}
 	if g.users.calls != calls || g.jobSet().ResourceVersion != before {
-		t.Error("what is as it should be is written again")
+		t.Error("unchanged credentials are written again")
 	}
 }
 
@@ -274,18 +274,18 @@ func TestRotation(t *testing.T) {
 			g.mustKeep()
 			after := g.secret().Data["password"]
 			if string(after) == string(before) || !g.opens(before) || !g.opens(after) {
-				t.Errorf("right after it: %q and %q open %v, %v", before, after, g.opens(before), g.opens(after))
+				t.Errorf("right after the rotation: %q and %q are valid: %v, %v", before, after, g.opens(before), g.opens(after))
 			}
 			g.clock.SetTime(g.clock.Now().Add(ages.Overlap))
 			g.mustKeep()
 			if g.opens(before) || !g.opens(after) || string(g.secret().Data["password"]) != string(after) {
-				t.Errorf("after the overlap: old opens %v, new %v", g.opens(before), g.opens(after))
+				t.Errorf("after the overlap: the old password is valid: %v, the new one: %v", g.opens(before), g.opens(after))
 			}
 		})
 	}
 }
 
-// While the store is unreachable, pods still get their first Secret. A password that replaces another one has to wait.
+// While the store is unreachable, pods still get their first Secret. A password that replaces another one must wait.
 func TestStoreIsUnreachable(t *testing.T) {
 	g := newRig(t)
 	g.users.down = true
@@ -300,7 +300,7 @@ func TestStoreIsUnreachable(t *testing.T) {
 	g.users.down = false
 	g.mustKeep()
 	if !g.opens(first.Data["password"]) {
-		t.Error("the store does not know the password that pods have")
+		t.Error("the store does not accept the password of the pods")
 	}
 	g.users.down = true
 	g.ask("please")
@@ -308,12 +308,12 @@ func TestStoreIsUnreachable(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	if string(g.secret().Data["password"]) != string(first.Data["password"]) {
-		t.Error("pods are given a password that the store does not know")
+		t.Error("pods get a password that the store does not accept")
 	}
 	g.users.down = false
 	g.mustKeep()
 	if !g.opens(first.Data["password"]) || !g.opens(g.secret().Data["password"]) {
-		t.Error("old and new are not both valid")
+		t.Error("the old and the new password are not both valid")
 	}
 }
 
@@ -339,11 +339,11 @@ func TestLeaderDiesBeforeAnyWrite(t *testing.T) {
 				g.mustKeep()
 				for _, password := range append(held, g.secret().Data["password"]) {
 					if !g.opens(password) {
-						t.Errorf("%q does not open the store", password)
+						t.Errorf("%q is not valid in the store", password)
 					}
 				}
 				if g.record().Pending {
-					t.Error("it is pending still")
+					t.Error("the password is still pending")
 				}
 			})
 		}
@@ -420,7 +420,7 @@ func (g *rig) refuseSecrets() (mend func()) {
 	before := g.keeper.Client
 	g.keeper.Client = interceptor.NewClient(before.(client.WithWatch), interceptor.Funcs{
 		Update: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.UpdateOption) error {
-			return apierrors.NewForbidden(corev1.Resource("secrets"), obj.GetName(), errors.New("a webhook says no"))
+			return apierrors.NewForbidden(corev1.Resource("secrets"), obj.GetName(), errors.New("rejected by a webhook"))
 		},
 	})
 	return func() { g.keeper.Client = before }
@@ -437,16 +437,16 @@ func TestPasswordOfPodsStaysValidThroughFailures(t *testing.T) {
 		between func(g *rig, n int)
 		before  int // number of recent rotations whose passwords are still valid
 	}{
-		"the store is away":                               {(*rig).loseStore, again, 0},
-		"the store is away, and leaders change":           {(*rig).loseStore, anotherLeader, 0},
-		"the store is away, and it is asked for anew":     {(*rig).loseStore, askedAnew, 0},
-		"the store is away right after a rotation":        {(*rig).loseStore, anotherLeader, 1},
-		"the store is away right after many":              {(*rig).loseStore, anotherLeader, 5},
-		"the Secret is refused":                           {(*rig).refuseSecrets, again, 0},
-		"the Secret is refused, and leaders change":       {(*rig).refuseSecrets, anotherLeader, 0},
-		"the Secret is refused right after rotations":     {(*rig).refuseSecrets, anotherLeader, 2},
-		"the Secret is refused, and it is asked for anew": {(*rig).refuseSecrets, askedAnew, 1},
-		"the store is away after a leader that said no last word": {func(g *rig) func() {
+		"the store is unreachable":                                    {(*rig).loseStore, again, 0},
+		"the store is unreachable, and leaders change":                {(*rig).loseStore, anotherLeader, 0},
+		"the store is unreachable, and another rotation is requested": {(*rig).loseStore, askedAnew, 0},
+		"the store is unreachable right after a rotation":             {(*rig).loseStore, anotherLeader, 1},
+		"the store is unreachable right after many rotations":         {(*rig).loseStore, anotherLeader, 5},
+		"the Secret is refused":                                       {(*rig).refuseSecrets, again, 0},
+		"the Secret is refused, and leaders change":                   {(*rig).refuseSecrets, anotherLeader, 0},
+		"the Secret is refused right after rotations":                 {(*rig).refuseSecrets, anotherLeader, 2},
+		"the Secret is refused, and another rotation is requested":    {(*rig).refuseSecrets, askedAnew, 1},
+		"the store is unreachable after a leader died before its last write": {func(g *rig) func() {
 			g.dieBefore(4) // the Secret has the new password
 			g.nextLeader()
 			return g.loseStore()
@@ -475,12 +475,12 @@ func TestPasswordOfPodsStaysValidThroughFailures(t *testing.T) {
 			}
 			for _, password := range held {
 				if !g.opens(password) {
-					t.Errorf("what pods have does not open the store: %+v", g.record())
+					t.Errorf("the password of the pods is not valid in the store: %+v", g.record())
 				}
 			}
 			g.mustKeep()
 			if r := g.record(); r.Pending || !g.opens(held[1]) || !g.opens(g.secret().Data["password"]) {
-				t.Errorf("in the end: %+v", r)
+				t.Errorf("after the last rotation: %+v", r)
 			}
 		})
 	}
@@ -508,7 +508,7 @@ func TestRetriesUseTheSamePassword(t *testing.T) {
 	mend()
 	g.mustKeep()
 	if got := hashOf(string(g.secret().Data["password"])); got != first.Hashes[0] || g.record().Pending || g.keeper.user(g.jobSet().UID).begun != "" {
-		t.Errorf("the Secret has %s, tried was %s; %+v", got, first.Hashes[0], g.record())
+		t.Errorf("the Secret has %s, want the first attempt %s; %+v", got, first.Hashes[0], g.record())
 	}
 }
 
@@ -522,7 +522,7 @@ func TestDeletedSecretIsRecreated(t *testing.T) {
 	g.clock.SetTime(then.Add(lookEvery))
 	g.mustKeep()
 	if s := g.secret(); s == nil || !g.opens(s.Data["password"]) || !g.opens(held) {
-		t.Errorf("Secret %+v; what pods hold opens: %v", s, g.opens(held))
+		t.Errorf("Secret %+v; the password of the pods is valid: %v", s, g.opens(held))
 	}
 }
 
@@ -534,9 +534,9 @@ func TestSecretCountsAsExistingIfUnknown(t *testing.T) {
 		fails  bool
 		asked  int // in two reconciles
 	}{
-		"the quota is used up":     {apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota")), false, 1},
-		"a policy finds it faulty": {apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Secret").GroupKind(), "s", nil), false, 1},
-		"nobody answers":           {apierrors.NewTimeoutError("too slow", 1), true, 2},
+		"the quota is used up":  {apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota")), false, 1},
+		"a policy rejects it":   {apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Secret").GroupKind(), "s", nil), false, 1},
+		"the request times out": {apierrors.NewTimeoutError("too slow", 1), true, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newRig(t)
@@ -576,12 +576,12 @@ func TestUsersAreRestored(t *testing.T) {
 			clear(g.users.users)
 			back(g)
 			if !g.opens(g.secret().Data["password"]) {
-				t.Error("it is not open")
+				t.Error("the password is not valid")
 			}
 			calls := g.users.calls
 			g.mustKeep()
 			if g.users.calls != calls {
-				t.Error("it is told again")
+				t.Error("the store is updated again")
 			}
 		})
 	}
@@ -593,7 +593,7 @@ func TestSweepRestoresChangedUsers(t *testing.T) {
 	g.users.users["uid-1"] = append(g.users.users["uid-1"], hashOf("a back door"))
 	g.mustSweep()
 	if g.opens([]byte("a back door")) {
-		t.Error("the back door is open")
+		t.Error("the back door is still valid")
 	}
 }
 
@@ -635,7 +635,7 @@ func TestGroupThatOutgrowsItsShareLosesItsUser(t *testing.T) {
 	g.users.sizes["uid-1"] = share(g.jobSet())
 	g.mustSweep()
 	if g.record().Revoked != "" {
-		t.Fatal("it is cut off at its share")
+		t.Fatal("the user is revoked at its limit")
 	}
 	g.users.sizes["uid-1"]++
 	g.mustSweep()
@@ -649,11 +649,11 @@ func TestGroupThatOutgrowsItsShareLosesItsUser(t *testing.T) {
 	g.mustKeep()
 	g.mustSweep()
 	if len(g.users.users) != 0 {
-		t.Error("it is back by itself")
+		t.Error("the user was restored without a request")
 	}
 	g.ask("again")
 	g.mustKeep()
 	if !g.opens(g.secret().Data["password"]) || g.record().Revoked != "" {
-		t.Errorf("it is not back though it was asked for: %+v", g.record())
+		t.Errorf("the user was not restored on request: %+v", g.record())
 	}
 }

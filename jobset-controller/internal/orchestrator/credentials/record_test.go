@@ -29,21 +29,21 @@ func TestNext(t *testing.T) {
 		ages    Ages
 		want    Step
 	}{
-		"none is made":                                 {nil, "", 0, ages, Renew},
-		"a fresh one is kept":                          {record(func(*Record) {}), "", time.Hour, ages, Keep},
-		"one of its age is replaced":                   {record(func(*Record) {}), "", 24 * time.Hour, ages, Renew},
-		"without an age it is kept":                    {record(func(*Record) {}), "", 24000 * time.Hour, Ages{}, Keep},
-		"one that nobody knows is replaced":            {record(func(r *Record) { r.Pending = true }), "", time.Second, ages, Renew},
-		"a request is followed":                        {record(func(*Record) {}), "1", time.Second, ages, Renew},
-		"once":                                         {record(func(r *Record) { r.Request = "1" }), "1", time.Second, ages, Keep},
-		"and its removal too":                          {record(func(r *Record) { r.Request = "1" }), "", time.Second, ages, Renew},
-		"two are valid during the overlap":             {record(two), "", 9 * time.Minute, ages, Keep},
-		"and then one":                                 {record(two), "", 10 * time.Minute, ages, Retire},
-		"not while nobody knows the newest":            {record(func(r *Record) { two(r); r.Pending = true }), "", time.Hour, ages, Renew},
-		"one that was revoked stays so":                {record(func(r *Record) { *r = r.revoked("w") }), "", 48 * time.Hour, ages, Keep},
-		"until it is asked for":                        {record(func(r *Record) { *r = r.revoked("w") }), "again", time.Second, ages, Renew},
-		"a clock that went back makes nothing happen":  {record(two), "", -time.Hour, ages, Keep},
-		"one from a time that never was is not wanted": {record(func(r *Record) { r.Since = time.Time{} }), "", 0, ages, Renew},
+		"no record yet":       {nil, "", 0, ages, Renew},
+		"a fresh one is kept": {record(func(*Record) {}), "", time.Hour, ages, Keep},
+		"one that has reached the maximum age is replaced": {record(func(*Record) {}), "", 24 * time.Hour, ages, Renew},
+		"without a maximum age it is kept":                 {record(func(*Record) {}), "", 24000 * time.Hour, Ages{}, Keep},
+		"a pending one is replaced":                        {record(func(r *Record) { r.Pending = true }), "", time.Second, ages, Renew},
+		"a request is followed":                            {record(func(*Record) {}), "1", time.Second, ages, Renew},
+		"once":                                             {record(func(r *Record) { r.Request = "1" }), "1", time.Second, ages, Keep},
+		"and its removal too":                              {record(func(r *Record) { r.Request = "1" }), "", time.Second, ages, Renew},
+		"two are valid during the overlap":                 {record(two), "", 9 * time.Minute, ages, Keep},
+		"and then one":                                     {record(two), "", 10 * time.Minute, ages, Retire},
+		"not while the newest is pending":                  {record(func(r *Record) { two(r); r.Pending = true }), "", time.Hour, ages, Renew},
+		"a revoked one stays revoked":                      {record(func(r *Record) { *r = r.revoked("w") }), "", 48 * time.Hour, ages, Keep},
+		"until a new one is requested":                     {record(func(r *Record) { *r = r.revoked("w") }), "again", time.Second, ages, Renew},
+		"a clock that was set back has no effect":          {record(two), "", -time.Hour, ages, Keep},
+		"one with a zero time is replaced":                 {record(func(r *Record) { r.Since = time.Time{} }), "", 0, ages, Renew},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Next(tc.record, tc.request, "", then.Add(tc.after), tc.ages); got != tc.want {
@@ -62,7 +62,7 @@ func TestValidPasswordsStayValid(t *testing.T) {
 			t.Errorf("%d: %+v", n, next)
 		}
 		if n > 0 && next.Hashes[1] != r.Hashes[0] {
-			t.Errorf("%d: the one before is not valid: %+v", n, next)
+			t.Errorf("%d: the previous password is not valid: %+v", n, next)
 		}
 		r = &next
 	}
@@ -70,7 +70,7 @@ func TestValidPasswordsStayValid(t *testing.T) {
 		t.Errorf("%d are valid, want %d", len(r.Hashes), maxHashes)
 	}
 	if done := r.written("", then).retired(); done.Pending || len(done.Hashes) != 1 || done.Hashes[0] != hashOf("4") {
-		t.Errorf("in the end: %+v", done)
+		t.Errorf("after the rotation: %+v", done)
 	}
 }
 
@@ -81,15 +81,15 @@ func TestPasswordDroppedFromAFullRecord(t *testing.T) {
 		want   []string // after the new one
 		held   string
 	}{
-		"none is made":                          {nil, nil, ""},
-		"a first one that nobody knows":         {&Record{Hashes: []string{a}, Pending: true}, []string{a}, a},
-		"it is not full":                        {&Record{Hashes: []string{a, b}}, []string{a, b}, a},
-		"the oldest, if the newest is held":     {&Record{Hashes: []string{a, b, c}}, []string{a, b}, a},
-		"the oldest, if the one before is held": {&Record{Hashes: []string{a, b, c}, Pending: true, Held: b}, []string{a, b}, b},
-		"a try, if the oldest is held":          {&Record{Hashes: []string{a, b, c}, Pending: true, Held: c}, []string{a, c}, c},
-		"a try, of a record that does not say":  {&Record{Hashes: []string{a, b, c}, Pending: true}, []string{a, c}, c},
-		"a try, of a record that says nonsense": {&Record{Hashes: []string{a, b, c}, Pending: true, Held: a}, []string{a, c}, c},
-		"all of one that was revoked":           {&Record{Hashes: []string{}, Revoked: "why"}, nil, ""},
+		"no record yet":                                     {nil, nil, ""},
+		"a first one that is pending":                       {&Record{Hashes: []string{a}, Pending: true}, []string{a}, a},
+		"a record that is not full":                         {&Record{Hashes: []string{a, b}}, []string{a, b}, a},
+		"the oldest, if the newest is held":                 {&Record{Hashes: []string{a, b, c}}, []string{a, b}, a},
+		"the oldest, if the previous one is held":           {&Record{Hashes: []string{a, b, c}, Pending: true, Held: b}, []string{a, b}, b},
+		"an attempt, if the oldest is held":                 {&Record{Hashes: []string{a, b, c}, Pending: true, Held: c}, []string{a, c}, c},
+		"an attempt, if the record names no held one":       {&Record{Hashes: []string{a, b, c}, Pending: true}, []string{a, c}, c},
+		"an attempt, if the record names an impossible one": {&Record{Hashes: []string{a, b, c}, Pending: true, Held: a}, []string{a, c}, c},
+		"all of a revoked record":                           {&Record{Hashes: []string{}, Revoked: "why"}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := tc.record.with(hashOf("new"), "r", then)
@@ -112,7 +112,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 	} {
 		got := Of(map[string]string{Annotation: want.Format()})
 		if got == nil {
-			t.Fatalf("%s is not read", want.Format())
+			t.Fatalf("%s cannot be parsed", want.Format())
 		}
 		if diff := cmp.Diff(want, *got); diff != "" {
 			t.Error(diff)
@@ -127,11 +127,11 @@ func TestInvalidRecords(t *testing.T) {
 		`{"hashes":["` + old + ` +@all"]}`,
 	} {
 		if r := Of(map[string]string{Annotation: value}); r != nil {
-			t.Errorf("%q is %+v", value, r)
+			t.Errorf("%q is parsed as %+v", value, r)
 		}
 	}
 	if r := Of(nil); r != nil {
-		t.Errorf("no annotation is %+v", r)
+		t.Errorf("a missing annotation is parsed as %+v", r)
 	}
 }
 
@@ -154,7 +154,7 @@ func checkRecord(t *testing.T, value string) {
 	}
 	again := Of(map[string]string{Annotation: r.Format()})
 	if again == nil || !cmp.Equal(r.Hashes, again.Hashes) || r.Revoked != again.Revoked {
-		t.Errorf("%q is %+v and comes back as %+v", value, r, again)
+		t.Errorf("%q is parsed as %+v and, after formatting, as %+v", value, r, again)
 	}
 }
 

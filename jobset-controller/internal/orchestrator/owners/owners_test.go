@@ -36,10 +36,10 @@ func TestLister(t *testing.T) {
 		want   int
 		err    error
 	}{
-		"nobody asks for ElasticJobs": {nil, 1, nil},
-		"it is not known yet":         {expecting, 1, ErrUnknown},
-		"the cluster has none":        {missing, 1, nil},
-		"there are some":              {found, 2, nil},
+		"ElasticJobs are not requested": {nil, 1, nil},
+		"it is not known yet":           {expecting, 1, ErrUnknown},
+		"the cluster has none":          {missing, 1, nil},
+		"there are some":                {found, 2, nil},
 	} {
 		got, err := tc.lister.ByUID(t.Context(), c)
 		if len(got) != tc.want || !errors.Is(err, tc.err) {
