@@ -226,7 +226,7 @@ func TestIndexedJobThatCannotRestartInPlaceIsReported(t *testing.T) {
 			g.ok(err)
 			g.awaitOfJob(inSync + "=False/NotPossible")
 			if made := g.aloneJob(); made.Annotations[v1alpha2.LedByKey] != "" || len(made.Spec.Template.Spec.InitContainers) > 0 {
-				t.Errorf("it is prepared: %v", made.Annotations)
+				t.Errorf("the Job is prepared: %v", made.Annotations)
 			}
 		})
 	}
@@ -264,6 +264,6 @@ func TestCopyOfAnIndexedJobStartsFromZero(t *testing.T) {
 		t.Errorf("the annotations are %v", made.Annotations)
 	}
 	if name := made.Spec.Template.Annotations[v1alpha2.JobSetNameKey]; made.Name == "" || name != made.Name {
-		t.Errorf("the pods are of %q, the Job is %q", name, made.Name)
+		t.Errorf("the pods belong to %q, the Job is %q", name, made.Name)
 	}
 }

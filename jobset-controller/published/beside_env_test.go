@@ -50,7 +50,7 @@ func TestBesideRestartThatTimesOutRecreatesAllJobs(t *testing.T) {
 		g.collectAll()
 		for _, job := range g.jobs() {
 			if slices.ContainsFunc(before, func(old batchv1.Job) bool { return old.UID == job.UID }) || job.Annotations[epoch.Annotation] != "2" {
-				return fmt.Sprintf("%s is the one before, or of epoch %q", job.Name, job.Annotations[epoch.Annotation])
+				return fmt.Sprintf("%s is the previous Job, or has epoch %q", job.Name, job.Annotations[epoch.Annotation])
 			}
 		}
 		return sandbox.Differs("jobs", "a-workers-0@0 a-workers-1@0", g.names())
@@ -59,7 +59,7 @@ func TestBesideRestartThatTimesOutRecreatesAllJobs(t *testing.T) {
 	g.awaitCondition(inSync + "=True/InSync")
 	g.awaitAnnotation(v1alpha2.InPlaceRestartsKey, "2") // the restart, and the recreation
 	if n := g.jobSet().Status.Restarts; n != 0 {
-		t.Errorf("the published controller counts %d restarts", n)
+		t.Errorf("the upstream controller counts %d restarts", n)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestBesideSuspendedJobSetIsResumedInTheNextEpoch(t *testing.T) {
 	g.eventually(func() string {
 		for _, job := range g.jobs() {
 			if got := job.Spec.Template.Annotations[epoch.Annotation]; got != "2" {
-				return fmt.Sprintf("the pods of %s would be of epoch %q", job.Name, got)
+				return fmt.Sprintf("the pods of %s would have epoch %q", job.Name, got)
 			}
 		}
 		return ""
@@ -118,7 +118,7 @@ func TestBesideGroupThatTheWebhookMissedIsReported(t *testing.T) {
 		}
 	}
 	if by := g.jobSet().Annotations[v1alpha2.LedByKey]; by != "" {
-		t.Errorf("it is claimed by %s", by)
+		t.Errorf("the JobSet is claimed by %s", by)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestNothingIsPreparedBesideOurOwnController(t *testing.T) {
 	time.Sleep(2 * time.Second)
 	js := g.jobSet()
 	if js.Annotations[v1alpha2.LedByKey] != "" || meta.FindStatusCondition(js.Status.Conditions, inSync) != nil {
-		t.Errorf("the guest leads it: %v %v", js.Annotations, js.Status.Conditions)
+		t.Errorf("the guest leads the JobSet: %v %v", js.Annotations, js.Status.Conditions)
 	}
 }
 

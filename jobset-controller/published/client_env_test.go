@@ -135,7 +135,7 @@ func TestPatchesOfTheTypedClientKeepUnknownFields(t *testing.T) {
 		t.Errorf("failurePolicy: %s", diff)
 	}
 	if got.Spec.ReplicatedJobs[1].Template.Spec.Template.Spec.NodeSelector["flavor"] != "spot" || *got.Spec.Suspend {
-		t.Error("the patch was not carried out")
+		t.Error("the patch was not applied")
 	}
 }
 

@@ -237,7 +237,7 @@ func (g *guest) joinAt(slot string, pod *corev1.Pod, generation int64) {
 			return err.Error()
 		}
 		if answer, err := rounds.ParseAnswer(reply); err != nil || answer.Kind != rounds.AnswerJoined {
-			return "the join is answered by " + reply
+			return "the join returned " + reply
 		}
 		return ""
 	})

@@ -153,7 +153,7 @@ func TestReplicaThatTheWebhookMissedAsAWholeIsReported(t *testing.T) {
 	g.createReplica(0)
 	g.start()
 	if got := g.awaitOfPod("serve-0", inSync+"=False/NotPossible"); !strings.Contains(got, "created without agents") {
-		t.Errorf("it says %q", got)
+		t.Errorf("the condition is %q", got)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestLeaderWorkerSetThatCannotRestartInPlaceIsReported(t *testing.T) {
 				}
 			}
 			if got := g.awaitOfPod("serve-0", inSync+"=False/NotPossible"); !strings.Contains(got, c.why) {
-				t.Errorf("it says %q, not %q", got, c.why)
+				t.Errorf("the condition is %q, want it to contain %q", got, c.why)
 			}
 		})
 	}

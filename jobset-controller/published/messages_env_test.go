@@ -46,30 +46,30 @@ func refusedCreations() map[string]*JobSet {
 		"InPlaceRestart without its gate": js(func(s *v1alpha2.JobSetSpec) {
 			s.FailurePolicy = &v1alpha2.FailurePolicy{RestartStrategy: v1alpha2.InPlaceRestart}
 		}),
-		"RestartJob without its gate":  rule(func(r *v1alpha2.FailurePolicyRule) { r.Action = v1alpha2.RestartJob }),
-		"first replicatedJob depends":  first(dependsOn("second")),
-		"depends on a later one":       MakeJobSet("a").Entry("first", 1).Entry("second", 1, dependsOn("third")).Entry("third", 1),
-		"InOrder and dependsOn":        MakeJobSet("a").Entry("first", 1).Entry("second", 1, dependsOn("first")).InOrder(),
-		"subdomain with capitals":      js(func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{Subdomain: "A"} }),
-		"subdomain with a dot":         js(func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{Subdomain: "a.b"} }),
-		"long subdomain":               js(func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{Subdomain: long + "xxxx"} }),
-		"managedBy without a domain":   js(func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("me") }),
-		"long managedBy":               js(func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("a.io/" + long) }),
-		"too many pods":                first(func(j *v1alpha2.ReplicatedJob) { j.Template.Spec.Parallelism = ptr.To[int32](math.MaxInt32) }),
-		"group with capitals":          first(func(j *v1alpha2.ReplicatedJob) { j.GroupName = "G" }),
-		"long group":                   first(func(j *v1alpha2.ReplicatedJob) { j.GroupName = long + "xxxx" }),
-		"Jobs that begin with a digit": MakeJobSet("9").Workers(1),
-		"long Job names":               MakeJobSet("a").Entry(long, 1000),
-		"long pod names":               MakeJobSet("a").Entry(long[:52], 1, func(j *v1alpha2.ReplicatedJob) { j.Template.Spec.Completions = ptr.To[int32](11) }),
-		"success of an unknown one":    MakeJobSet("a").Workers(1).Success(v1alpha2.OperatorAll, "x"),
-		"rule with a hyphen":           rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = "a-b" }),
-		"long rule name":               rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = strings.Repeat("a", 129) }),
-		"two rules of one name":        rule(func(*v1alpha2.FailurePolicyRule) {}).Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.FailJobSet}),
-		"rule for an unknown one":      rule(func(r *v1alpha2.FailurePolicyRule) { r.TargetReplicatedJobs = []string{"x"} }),
-		"unknown reason":               rule(func(r *v1alpha2.FailurePolicyRule) { r.OnJobFailureReasons = []string{"Mood"} }),
-		"unknown coordinator":          coordinator(v1alpha2.Coordinator{ReplicatedJob: "x"}),
-		"coordinator beyond the Jobs":  coordinator(v1alpha2.Coordinator{ReplicatedJob: "first", JobIndex: 2}),
-		"coordinator beyond the pods":  coordinator(v1alpha2.Coordinator{ReplicatedJob: "first", PodIndex: 1}),
+		"RestartJob without its gate":         rule(func(r *v1alpha2.FailurePolicyRule) { r.Action = v1alpha2.RestartJob }),
+		"first replicatedJob depends":         first(dependsOn("second")),
+		"depends on a later one":              MakeJobSet("a").Entry("first", 1).Entry("second", 1, dependsOn("third")).Entry("third", 1),
+		"InOrder and dependsOn":               MakeJobSet("a").Entry("first", 1).Entry("second", 1, dependsOn("first")).InOrder(),
+		"subdomain with capitals":             js(func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{Subdomain: "A"} }),
+		"subdomain with a dot":                js(func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{Subdomain: "a.b"} }),
+		"long subdomain":                      js(func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{Subdomain: long + "xxxx"} }),
+		"managedBy without a domain":          js(func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("me") }),
+		"long managedBy":                      js(func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("a.io/" + long) }),
+		"too many pods":                       first(func(j *v1alpha2.ReplicatedJob) { j.Template.Spec.Parallelism = ptr.To[int32](math.MaxInt32) }),
+		"group with capitals":                 first(func(j *v1alpha2.ReplicatedJob) { j.GroupName = "G" }),
+		"long group":                          first(func(j *v1alpha2.ReplicatedJob) { j.GroupName = long + "xxxx" }),
+		"Jobs that begin with a digit":        MakeJobSet("9").Workers(1),
+		"long Job names":                      MakeJobSet("a").Entry(long, 1000),
+		"long pod names":                      MakeJobSet("a").Entry(long[:52], 1, func(j *v1alpha2.ReplicatedJob) { j.Template.Spec.Completions = ptr.To[int32](11) }),
+		"success of an unknown replicatedJob": MakeJobSet("a").Workers(1).Success(v1alpha2.OperatorAll, "x"),
+		"rule with a hyphen":                  rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = "a-b" }),
+		"long rule name":                      rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = strings.Repeat("a", 129) }),
+		"two rules with the same name":        rule(func(*v1alpha2.FailurePolicyRule) {}).Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.FailJobSet}),
+		"rule for an unknown replicatedJob":   rule(func(r *v1alpha2.FailurePolicyRule) { r.TargetReplicatedJobs = []string{"x"} }),
+		"unknown reason":                      rule(func(r *v1alpha2.FailurePolicyRule) { r.OnJobFailureReasons = []string{"Mood"} }),
+		"unknown coordinator":                 coordinator(v1alpha2.Coordinator{ReplicatedJob: "x"}),
+		"coordinator beyond the Jobs":         coordinator(v1alpha2.Coordinator{ReplicatedJob: "first", JobIndex: 2}),
+		"coordinator beyond the pods":         coordinator(v1alpha2.Coordinator{ReplicatedJob: "first", PodIndex: 1}),
 		"coordinator without an index": coordinator(v1alpha2.Coordinator{ReplicatedJob: "first"}).Change(func(js *v1alpha2.JobSet) {
 			js.Spec.ReplicatedJobs[0].Template.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion)
 		}),
@@ -77,10 +77,10 @@ func refusedCreations() map[string]*JobSet {
 			js.Spec.Coordinator = &v1alpha2.Coordinator{ReplicatedJob: long[:50]}
 			js.Spec.Network = &v1alpha2.Network{Subdomain: long[:50]}
 		}),
-		"two claims of one name": claims(func(s *v1alpha2.JobSetSpec) {
+		"two claims with the same name": claims(func(s *v1alpha2.JobSetSpec) {
 			s.VolumeClaimPolicies = append(s.VolumeClaimPolicies, s.VolumeClaimPolicies[0])
 		}),
-		"claim that nobody mounts": claims(func(s *v1alpha2.JobSetSpec) {
+		"claim that no pod mounts": claims(func(s *v1alpha2.JobSetSpec) {
 			s.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].VolumeMounts = nil
 		}),
 		"claim with capitals":    claims(func(s *v1alpha2.JobSetSpec) { s.VolumeClaimPolicies[0].Templates[0].Name = "Data" }),
@@ -89,8 +89,8 @@ func refusedCreations() map[string]*JobSet {
 		"claim with the name of a volume": claims(func(s *v1alpha2.JobSetSpec) {
 			s.ReplicatedJobs[0].Template.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data"}}
 		}),
-		"claim that exists and is not kept": existing(corev1.ReadWriteOnce),
-		"claim that exists and differs":     existing(corev1.ReadOnlyMany),
+		"claim that exists and is not retained": existing(corev1.ReadWriteOnce),
+		"claim that exists and differs":         existing(corev1.ReadOnlyMany),
 	}
 }
 
@@ -183,7 +183,7 @@ func TestRejectionsHaveThePublishedMessages(t *testing.T) {
 	ours := s.refusals()
 	for name, messages := range published {
 		if len(messages) == 0 {
-			t.Errorf("%s: the published webhook does not refuse it", name)
+			t.Errorf("%s: the upstream webhook does not reject it", name)
 		}
 		for _, message := range messages {
 			if !strings.Contains(strings.Join(ours[name], "\n"), message) {

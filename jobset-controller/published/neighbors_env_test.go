@@ -229,13 +229,13 @@ func (g *guest) awaitReplica(replica int, before []*corev1.Pod) []*corev1.Pod {
 		for i, pod := range pods {
 			switch {
 			case pod == nil:
-				return fmt.Sprintf("pod %d of replica %d is not there", i, replica)
+				return fmt.Sprintf("pod %d of replica %d does not exist", i, replica)
 			case slices.ContainsFunc(before, func(old *corev1.Pod) bool { return old.UID == pod.UID }):
-				return pod.Name + " is still there"
+				return pod.Name + " still exists"
 			case pod.Annotations[v1alpha2.LedByKey] != guestName || len(pod.Spec.InitContainers) == 0:
 				return pod.Name + " has no agent: " + pod.Annotations[v1alpha2.RefusedKey]
 			case !strings.HasPrefix(pod.Name, "serve-"+strconv.Itoa(replica)):
-				return pod.Name + " is of another replica"
+				return pod.Name + " belongs to another replica"
 			}
 		}
 		return ""

@@ -91,7 +91,7 @@ func (g *guest) awaitRestartsOf(name, want string) {
 	g.eventually(func() string {
 		pod := g.podNamed(name)
 		if pod == nil {
-			return name + " is not there"
+			return name + " does not exist"
 		}
 		return sandbox.Differs("restarts of "+name, want, pod.Annotations[v1alpha2.InPlaceRestartsKey])
 	})
@@ -166,7 +166,7 @@ func TestGroupOfPodsWhoseRestartTimesOutIsRecreated(t *testing.T) {
 	g.awaitNoPods()
 	g.runMembers()
 	if got := g.leader().Annotations[v1alpha2.InPlaceRestartsKey]; got != "0" {
-		t.Errorf("it begins with %s restarts", got)
+		t.Errorf("the group starts with %s restarts", got)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestGroupOfPodsThatTheWebhookMissedInPartRunsWithoutAgents(t *testing.T) {
 	g.start()
 	g.eventually(func() string { // the pod with an agent waits for the other pod in vain
 		if pod := g.leader(); pod != nil && pod.UID == first.UID {
-			return "the pod with index 0 is still there"
+			return "the pod with index 0 still exists"
 		}
 		return ""
 	})
@@ -219,7 +219,7 @@ func TestGroupOfPodsWhoseFirstTheWebhookMissedRunsWithoutAgents(t *testing.T) {
 	first := g.createMember(member(0))
 	g.start()
 	if pod := g.createMember(member(1)); len(pod.Spec.InitContainers) > 0 {
-		t.Error("the other has an agent")
+		t.Error("the other pod has an agent")
 	}
 	g.refused(first, "the pod with index 0 was created without agents")
 }
@@ -244,7 +244,7 @@ func TestReplacementThatTheWebhookMissedIsDeleted(t *testing.T) {
 	g.start()
 	g.eventually(func() string {
 		if g.podNamed("train-1") != nil {
-			return "the pod without an agent is there"
+			return "the pod without an agent exists"
 		}
 		return ""
 	})
@@ -269,12 +269,12 @@ func TestFirstPodThatIsRecreatedWithoutAnAgentEndsItsGroup(t *testing.T) {
 	g.start()
 	g.eventually(func() string {
 		if pod := g.podNamed("train-1"); pod != nil && pod.UID == pods[1].UID {
-			return "the other pod of the group that has ended is there"
+			return "the other pod of the group that has ended exists"
 		}
 		return ""
 	})
 	if pod := g.createMember(member(1)); len(pod.Spec.InitContainers) > 0 {
-		t.Error("the other has an agent")
+		t.Error("the other pod has an agent")
 	}
 	g.refused(first, "the pod with index 0 was created without agents")
 }
@@ -286,7 +286,7 @@ func (g *guest) refused(leader *corev1.Pod, why string) {
 		g.Error("the pod has an agent")
 	}
 	if got := g.awaitOfLeader(inSync + "=False/NotPossible"); !strings.Contains(got, why) {
-		g.Errorf("it says %q, not %q", got, why)
+		g.Errorf("the condition is %q, want it to contain %q", got, why)
 	}
 }
 
@@ -295,20 +295,20 @@ func TestGroupOfPodsThatCannotRestartInPlaceIsReported(t *testing.T) {
 		change func(*corev1.Pod)
 		why    string
 	}{
-		"a bad annotation":    {annotated(v1alpha2.InPlaceTimeoutKey, "soon"), `"soon"`},
-		"a bad budget":        {annotated(v1alpha2.MaxRestartsKey, "many"), `"many"`},
-		"no size":             {func(pod *corev1.Pod) { delete(pod.Annotations, v1alpha2.PodGroupSizeKey) }, v1alpha2.PodGroupSizeKey},
-		"no pods":             {annotated(v1alpha2.PodGroupSizeKey, "0"), `"0" is not a number of pods`},
-		"too large":           {annotated(v1alpha2.PodGroupSizeKey, "1048577"), "1048576"},
-		"a sidecar":           {annotated(v1alpha2.InPlaceDriverKey, "cri"), `supported values: "exec"`},
-		"no command":          {func(pod *corev1.Pod) { pod.Spec.Containers[0].Command = nil }, "spec.containers[0].command"},
-		"nobody recreates it": {func(pod *corev1.Pod) { pod.OwnerReferences = nil }, "no owner"},
+		"a bad annotation":      {annotated(v1alpha2.InPlaceTimeoutKey, "soon"), `"soon"`},
+		"a bad budget":          {annotated(v1alpha2.MaxRestartsKey, "many"), `"many"`},
+		"no size":               {func(pod *corev1.Pod) { delete(pod.Annotations, v1alpha2.PodGroupSizeKey) }, v1alpha2.PodGroupSizeKey},
+		"no pods":               {annotated(v1alpha2.PodGroupSizeKey, "0"), `"0" is not a number of pods`},
+		"too large":             {annotated(v1alpha2.PodGroupSizeKey, "1048577"), "1048576"},
+		"a sidecar":             {annotated(v1alpha2.InPlaceDriverKey, "cri"), `supported values: "exec"`},
+		"no command":            {func(pod *corev1.Pod) { pod.Spec.Containers[0].Command = nil }, "spec.containers[0].command"},
+		"no owner recreates it": {func(pod *corev1.Pod) { pod.OwnerReferences = nil }, "no owner"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGuest(t)
 			g.refused(g.createMember(member(0, c.change)), c.why)
 			if pod := g.createMember(member(1)); len(pod.Spec.InitContainers) > 0 {
-				t.Error("the other has an agent")
+				t.Error("the other pod has an agent")
 			}
 		})
 	}
@@ -329,11 +329,11 @@ func TestPodThatContradictsItsGroupKeepsAllAgentsOut(t *testing.T) {
 			first := g.createMember(member(0))
 			pod := g.createMember(member(1, c.change))
 			if got := pod.Annotations[v1alpha2.RefusedKey]; !strings.Contains(got, c.why) || len(pod.Spec.InitContainers) > 0 {
-				t.Errorf("it says %q, not %q, or has an agent", got, c.why)
+				t.Errorf("the condition is %q, want it to contain %q, or the pod has an agent", got, c.why)
 			}
 			g.eventually(func() string {
 				if pod := g.leader(); pod != nil && pod.UID == first.UID {
-					return "the pod with index 0 is still there"
+					return "the pod with index 0 still exists"
 				}
 				return ""
 			})
@@ -349,7 +349,7 @@ func TestTwoPodsOfOneIndexPreventTheGroupFromRunning(t *testing.T) {
 		g.createMember(member(1, annotated(v1alpha2.PodGroupSizeKey, "3"), func(pod *corev1.Pod) { pod.Name = name }))
 	}
 	if got := g.awaitOfLeader(inSync + "=False/NotPossible"); !strings.Contains(got, "have the same index") {
-		t.Errorf("it says %q", got)
+		t.Errorf("the condition is %q", got)
 	}
 	g.ok(g.core.CoreV1().Pods(g.namespace).Delete(t.Context(), "train-1-again", metav1.DeleteOptions{}))
 	g.awaitOfLeader(inSync + "=False/WaitingForWorkers")

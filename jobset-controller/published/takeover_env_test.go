@@ -41,7 +41,7 @@ type phase struct {
 
 func phases() map[string]phase {
 	return map[string]phase{
-		"pods come up": {
+		"pods are starting": {
 			reach: func(c *cluster) { c.create(MakeJobSet("a").Workers(2)) },
 			jobs:  "a-workers-0@0 a-workers-1@0",
 			then: func(c *cluster) {
@@ -49,7 +49,7 @@ func phases() map[string]phase {
 				c.awaitCondition("Running=True/AllJobsReady")
 			},
 		},
-		"all is ready": {
+		"all Jobs are ready": {
 			reach: func(c *cluster) {
 				c.create(MakeJobSet("a").Workers(2).MaxRestarts(1))
 				c.awaitJobs("a-workers-0@0 a-workers-1@0")
@@ -65,7 +65,7 @@ func phases() map[string]phase {
 				c.awaitJobs("a-workers-0@1 a-workers-1@1")
 			},
 		},
-		"groups, a coordinator and places": {
+		"groups, a coordinator and exclusive placement": {
 			reach: func(c *cluster) {
 				c.create(MakeJobSet("a").Entry("lead", 1, func(e *v1alpha2.ReplicatedJob) { e.GroupName = "g" }).Workers(2).
 					Annotation(v1alpha2.ExclusiveKey, "rack").Annotation(v1alpha2.NodeSelectorStrategyKey, "true").
@@ -287,7 +287,7 @@ func TestRunningPublishedControllerIsReplacedInPlace(t *testing.T) {
 						return ""
 					}
 				}
-				return name + ": not looked at yet"
+				return name + ": not reconciled yet"
 			})
 		}
 	}
@@ -312,7 +312,7 @@ func (c *cluster) keeps(before *theirs.JobSet, over bool) {
 	c.Helper()
 	now := c.jobSet()
 	if over && now.ResourceVersion != before.ResourceVersion {
-		c.Errorf("a JobSet that is over was written: %s", cmp.Diff(before, now))
+		c.Errorf("a finished JobSet was written: %s", cmp.Diff(before, now))
 	}
 	if diff := cmp.Diff(before.Spec, now.Spec); diff != "" || before.Generation != now.Generation {
 		c.Errorf("spec: %s", diff)

@@ -68,26 +68,26 @@ func TestExamplesAreAccepted(t *testing.T) {
 func TestCreate(t *testing.T) {
 	one := fmt.Sprintf(entry, "a", "")
 	cases := map[string]struct{ spec, refusal string }{
-		"a JobSet without a spec is accepted":              {"{}", ""},
-		"a JobSet without entries is accepted":             {spec("suspend: true"), ""},
-		"no replicas at all are accepted":                  {spec(entries(fmt.Sprintf(entry, "a", ", replicas: 0"))), ""},
-		"negative replicas are refused":                    {spec(entries(fmt.Sprintf(entry, "a", ", replicas: -1"))), "spec.replicatedJobs[0].replicas"},
-		"two entries of one name are refused":              {spec(entries(one, one)), "spec.replicatedJobs[1]"},
-		"a negative maxRestarts is accepted, as published": {spec("failurePolicy: {maxRestarts: -1}"), ""},
-		"an unknown restart strategy is refused":           {spec("failurePolicy: {restartStrategy: Sometimes}"), "spec.failurePolicy.restartStrategy"},
-		"an unknown action is refused":                     {spec("failurePolicy: {rules: [{name: a, action: Shrug}]}"), "spec.failurePolicy.rules[0].action"},
-		"an empty rule name is accepted":                   {spec("failurePolicy: {rules: [{name: '', action: FailJobSet}]}"), ""},
-		"a rule without a name is refused":                 {spec("failurePolicy: {rules: [{action: FailJobSet}]}"), "spec.failurePolicy.rules[0].name"},
-		"a rule with restarts of its own is accepted":      {spec("failurePolicy: {rules: [{name: a, action: RestartJobSet, maxRestarts: 0}]}"), ""},
-		"a rule with a negative number is refused":         {spec("failurePolicy: {rules: [{name: a, action: RestartJobSet, maxRestarts: -1}]}"), "spec.failurePolicy.rules[0].maxRestarts"},
-		"an unknown order is refused":                      {spec("startupPolicy: {startupPolicyOrder: Whim}"), "spec.startupPolicy.startupPolicyOrder"},
-		"a startup rule for an unknown state is refused":   {spec("startupPolicy: {startupPolicyOrder: InOrder, rules: [{targetReplicatedJobs: [a], waitForReplicatedJobsStatus: Complete}]}"), "spec.startupPolicy.rules[0].waitForReplicatedJobsStatus"},
-		"a startup rule for nobody is refused":             {spec("startupPolicy: {startupPolicyOrder: InOrder, rules: [{}]}"), "spec.startupPolicy.rules[0].targetReplicatedJobs"},
-		"an unknown dependency status is refused":          {spec(entries(one, fmt.Sprintf(entry, "b", ", dependsOn: [{name: a, status: Succeeded}]"))), "spec.replicatedJobs[1].dependsOn[0].status"},
+		"a JobSet without a spec is accepted":             {"{}", ""},
+		"a JobSet without entries is accepted":            {spec("suspend: true"), ""},
+		"zero replicas are accepted":                      {spec(entries(fmt.Sprintf(entry, "a", ", replicas: 0"))), ""},
+		"negative replicas are refused":                   {spec(entries(fmt.Sprintf(entry, "a", ", replicas: -1"))), "spec.replicatedJobs[0].replicas"},
+		"two entries with the same name are refused":      {spec(entries(one, one)), "spec.replicatedJobs[1]"},
+		"a negative maxRestarts is accepted, as upstream": {spec("failurePolicy: {maxRestarts: -1}"), ""},
+		"an unknown restart strategy is refused":          {spec("failurePolicy: {restartStrategy: Sometimes}"), "spec.failurePolicy.restartStrategy"},
+		"an unknown action is refused":                    {spec("failurePolicy: {rules: [{name: a, action: Shrug}]}"), "spec.failurePolicy.rules[0].action"},
+		"an empty rule name is accepted":                  {spec("failurePolicy: {rules: [{name: '', action: FailJobSet}]}"), ""},
+		"a rule without a name is refused":                {spec("failurePolicy: {rules: [{action: FailJobSet}]}"), "spec.failurePolicy.rules[0].name"},
+		"a rule with its own maxRestarts is accepted":     {spec("failurePolicy: {rules: [{name: a, action: RestartJobSet, maxRestarts: 0}]}"), ""},
+		"a rule with a negative number is refused":        {spec("failurePolicy: {rules: [{name: a, action: RestartJobSet, maxRestarts: -1}]}"), "spec.failurePolicy.rules[0].maxRestarts"},
+		"an unknown order is refused":                     {spec("startupPolicy: {startupPolicyOrder: Whim}"), "spec.startupPolicy.startupPolicyOrder"},
+		"a startup rule for an unknown state is refused":  {spec("startupPolicy: {startupPolicyOrder: InOrder, rules: [{targetReplicatedJobs: [a], waitForReplicatedJobsStatus: Complete}]}"), "spec.startupPolicy.rules[0].waitForReplicatedJobsStatus"},
+		"a startup rule without targets is refused":       {spec("startupPolicy: {startupPolicyOrder: InOrder, rules: [{}]}"), "spec.startupPolicy.rules[0].targetReplicatedJobs"},
+		"an unknown dependency status is refused":         {spec(entries(one, fmt.Sprintf(entry, "b", ", dependsOn: [{name: a, status: Succeeded}]"))), "spec.replicatedJobs[1].dependsOn[0].status"},
 		"six dependencies are refused": {spec(entries(one, fmt.Sprintf(entry, "b",
 			", dependsOn: [{name: a, status: Ready}, {name: c, status: Ready}, {name: d, status: Ready}, {name: e, status: Ready}, {name: f, status: Ready}, {name: g, status: Ready}]"))), "spec.replicatedJobs[1].dependsOn"},
 		"a coordinator without an entry is refused": {spec("coordinator: {jobIndex: 1}"), "spec.coordinator.replicatedJob"},
-		"an unknown fate of claims is refused":      {spec("volumeClaimPolicies: [{retentionPolicy: {whenDeleted: Perhaps}}]"), "spec.volumeClaimPolicies[0].retentionPolicy.whenDeleted"},
+		"an unknown retention policy is refused":    {spec("volumeClaimPolicies: [{retentionPolicy: {whenDeleted: Perhaps}}]"), "spec.volumeClaimPolicies[0].retentionPolicy.whenDeleted"},
 		"an unknown operator is refused":            {spec("successPolicy: {operator: Most}"), "spec.successPolicy.operator"},
 		"a negative time to live is refused":        {spec("ttlSecondsAfterFinished: -1"), "spec.ttlSecondsAfterFinished"},
 		"in order with dependsOn is refused": {spec("startupPolicy: {startupPolicyOrder: InOrder}",
@@ -111,12 +111,12 @@ func TestUpdate(t *testing.T) {
 	cases := map[string]struct{ before, after, refusal string }{
 		"suspend may change":                {spec("suspend: true"), spec("suspend: false"), ""},
 		"ttlSecondsAfterFinished may":       {spec("ttlSecondsAfterFinished: 1"), spec("ttlSecondsAfterFinished: 2"), ""},
-		"coordinator may":                   {spec("coordinator: {replicatedJob: a}"), spec("coordinator: {replicatedJob: b}"), ""},
+		"coordinator may change":            {spec("coordinator: {replicatedJob: a}"), spec("coordinator: {replicatedJob: b}"), ""},
 		"a failure policy may be added":     {spec(), spec("failurePolicy: {maxRestarts: 1}"), ""},
 		"a failure policy may not change":   {spec("failurePolicy: {maxRestarts: 1}"), spec("failurePolicy: {maxRestarts: 2}"), "spec.failurePolicy"},
 		"a success policy may not change":   {spec("successPolicy: {operator: All}"), spec("successPolicy: {operator: Any}"), "spec.successPolicy"},
 		"a startup rule may not change":     {spec("startupPolicy: {startupPolicyOrder: InOrder, rules: [{targetReplicatedJobs: [a]}]}"), spec("startupPolicy: {startupPolicyOrder: InOrder, rules: [{targetReplicatedJobs: [b]}]}"), "spec.startupPolicy"},
-		"startup rules may not go":          {spec("startupPolicy: {startupPolicyOrder: InOrder, rules: [{targetReplicatedJobs: [a]}]}"), spec("startupPolicy: {startupPolicyOrder: InOrder}"), "spec.startupPolicy"},
+		"startup rules may not be removed":  {spec("startupPolicy: {startupPolicyOrder: InOrder, rules: [{targetReplicatedJobs: [a]}]}"), spec("startupPolicy: {startupPolicyOrder: InOrder}"), "spec.startupPolicy"},
 		"network may not change":            {spec("network: {subdomain: a}"), spec("network: {subdomain: b}"), "spec.network"},
 		"the startup policy may not change": {spec("startupPolicy: {startupPolicyOrder: AnyOrder}"), spec("startupPolicy: {startupPolicyOrder: InOrder}"), "spec.startupPolicy"},
 		"volume claims may not change":      {spec("volumeClaimPolicies: [{}]"), spec("volumeClaimPolicies: [{}, {}]"), "spec.volumeClaimPolicies"},
@@ -161,6 +161,6 @@ func requireRefusal(t *testing.T, err error, refusal string) {
 	case refusal == "" && err != nil:
 		t.Errorf("refused: %v", err)
 	case refusal != "" && (err == nil || !strings.Contains(err.Error(), refusal)):
-		t.Errorf("got %v, want a refusal that names %s", err, refusal)
+		t.Errorf("got %v, want a rejection that names %s", err, refusal)
 	}
 }

@@ -100,7 +100,7 @@ func (s *staged) jobSet() *v1alpha2.JobSet {
 	return js
 }
 
-// lead reconciles with the orchestrator, and repeats this for as long as the JobSet changes.
+// lead reconciles with the orchestrator until the JobSet no longer changes.
 func (s *staged) lead() {
 	s.Helper()
 	for range 5 {
@@ -155,7 +155,7 @@ func (s *staged) join(rjob string, job, pod int) {
 	member := rounds.Member{Slot: rounds.Slot{Name: slot, Pod: string(made.UID)}, ID: slot + "/1", Attempt: 1, Past: rounds.Past{Kind: rounds.PastNew}}
 	answer, _, err := s.store.Call(s.Context(), uid, rounds.Join(group.Level.Incarnation, unit, group.Round, 0, member))
 	if err != nil || !found || answer != string(rounds.AnswerJoined) {
-		s.Fatalf("the join of %s is answered %q (%v)", slot, answer, err)
+		s.Fatalf("the join of %s returned %q (%v)", slot, answer, err)
 	}
 }
 

@@ -31,7 +31,7 @@ func TestAgentsFromFlagsAndFile(t *testing.T) {
 		"nothing": {nil, inject.Settings{Store: supervise.Store{SecretKey: "password"}}},
 		"the file": {[]string{"--config=" + file}, inject.Settings{
 			Store: supervise.Store{Address: "valkey:6379", Secret: "store", SecretKey: "password"}, ExecImage: "exec:1"}},
-		"flags over the file": {[]string{"--config=" + file, "--inplace-store-address=other:1", "--inplace-exec-image=exec:2", "--inplace-store-secret="},
+		"flags override the file": {[]string{"--config=" + file, "--inplace-store-address=other:1", "--inplace-exec-image=exec:2", "--inplace-store-secret="},
 			inject.Settings{Store: supervise.Store{Address: "other:1", SecretKey: "password"}, ExecImage: "exec:2"}},
 		"all flags": {
 			[]string{"--inplace-store-address=a:1", "--inplace-store-username=u", "--inplace-store-secret=s", "--inplace-store-secret-key=k",
@@ -40,9 +40,9 @@ func TestAgentsFromFlagsAndFile(t *testing.T) {
 		"all flags of a guarded store": {
 			[]string{"--inplace-store-address=a:1", "--inplace-store-acl", "--inplace-store-tls", "--inplace-store-tls-server-name=name"},
 			inject.Settings{Store: supervise.Store{Address: "a:1", SecretKey: "password", TLS: true, ServerName: "name"}, StoreACL: true}},
-		"a guarded store of the file": {[]string{"--config=" + guarded}, inject.Settings{
+		"a guarded store in the file": {[]string{"--config=" + guarded}, inject.Settings{
 			Store: supervise.Store{Address: "a:1", SecretKey: "password", TLS: true, ServerName: "name"}, StoreACL: true}},
-		"one that a flag opens": {[]string{"--config=" + guarded, "--inplace-store-acl=false", "--inplace-store-tls=false"}, inject.Settings{
+		"a guarded store opened by flags": {[]string{"--config=" + guarded, "--inplace-store-acl=false", "--inplace-store-tls=false"}, inject.Settings{
 			Store: supervise.Store{Address: "a:1", SecretKey: "password", ServerName: "name"}}},
 	}
 	t.Setenv("POD_NAMESPACE", "default")
@@ -69,9 +69,9 @@ func TestInvalidUsersAndSecrets(t *testing.T) {
 		args []string
 		want string
 	}{
-		"TLS without a Secret that holds the CA": {[]string{"--inplace-store-tls"}, "set --inplace-store-acl or --inplace-store-secret"},
-		"a user alongside users":                 {[]string{"--inplace-store-acl", "--inplace-store-username=u"}, "omit --inplace-store-username"},
-		"a Secret alongside Secrets":             {[]string{"--inplace-store-acl", "--inplace-store-secret=s"}, "omit"},
+		"TLS without a Secret that holds the CA":    {[]string{"--inplace-store-tls"}, "set --inplace-store-acl or --inplace-store-secret"},
+		"a shared user alongside individual ones":   {[]string{"--inplace-store-acl", "--inplace-store-username=u"}, "omit --inplace-store-username"},
+		"a shared Secret alongside individual ones": {[]string{"--inplace-store-acl", "--inplace-store-secret=s"}, "omit"},
 	} {
 		if _, err := tryParse(c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

@@ -21,18 +21,18 @@ func TestSecondManagerTakesOverWhenTheFirstStops(t *testing.T) {
 	}
 	stopFirst := start(t, cluster, parse(t, args...))
 	var first string
-	eventually(t, "nobody leads", func() bool { first = holder(t, k8s); return first != "" })
+	eventually(t, "no manager leads", func() bool { first = holder(t, k8s); return first != "" })
 	start(t, cluster, parse(t, args...))
-	time.Sleep(2 * time.Second) // the second one must have seen that the Lease is held
+	time.Sleep(2 * time.Second) // the second manager must have observed that the Lease is held
 	if now := holder(t, k8s); now != first {
 		t.Fatalf("%q leads while %q runs", now, first)
 	}
 
 	stopped := time.Now()
 	stopFirst()
-	eventually(t, "nobody takes over", func() bool { now := holder(t, k8s); return now != "" && now != first })
+	eventually(t, "no manager takes over", func() bool { now := holder(t, k8s); return now != "" && now != first })
 	if took := time.Since(stopped); took > 3*time.Second {
-		t.Errorf("the hand-over took %s", took)
+		t.Errorf("the handover took %s", took)
 	}
 }
 
@@ -44,7 +44,7 @@ func TestLostLeaseIsOneClearError(t *testing.T) {
 	o.Registry = prometheus.NewRegistry()
 	ended := make(chan error, 1)
 	go func() { ended <- o.Run(t.Context(), cluster) }()
-	eventually(t, "nobody leads", func() bool { return holder(t, k8s) != "" })
+	eventually(t, "no manager leads", func() bool { return holder(t, k8s) != "" })
 	eventually(t, "the Lease cannot be taken", func() bool {
 		lease := readLease(t, k8s)
 		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = ptr.To("thief"), ptr.To[int32](600)
@@ -56,7 +56,7 @@ func TestLostLeaseIsOneClearError(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	case <-time.After(15 * time.Second):
-		t.Error("it goes on without the Lease")
+		t.Error("the manager continues without the Lease")
 	}
 }
 

@@ -51,7 +51,7 @@ func TestDefaultsEqualThoseOfThePublishedController(t *testing.T) {
 func TestPublishedFile(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "jobset-system")
 	for name, content := range map[string]string{
-		"with much in it":  published,
+		"with many fields": published,
 		"of the manifests": head + "leaderElection: {leaderElect: true}\ninternalCertManagement: {enable: true}\n",
 		"with nothing":     head,
 		"with every field": everyField,
@@ -88,10 +88,10 @@ func TestFlagsOverrideThePublishedFile(t *testing.T) {
 
 func TestInvalidFileIsOneClearError(t *testing.T) {
 	for name, tc := range map[string]struct{ from, to, want string }{
-		"an unknown field":    {"clientConnection", "clientConection", `unknown field "clientConection"`},
-		"an unknown gate":     {"InPlaceRestart", "InPlaceRestarts", "unrecognized feature gate: InPlaceRestarts"},
-		"another version":     {"v1alpha1", "v1beta1", "want apiVersion config.jobset.x-k8s.io/v1alpha1, kind Configuration"},
-		"a value that is low": {"qps: 500", "qps: 0", "clientConnection.qps"},
+		"an unknown field":        {"clientConnection", "clientConection", `unknown field "clientConection"`},
+		"an unknown gate":         {"InPlaceRestart", "InPlaceRestarts", "unrecognized feature gate: InPlaceRestarts"},
+		"another version":         {"v1alpha1", "v1beta1", "want apiVersion config.jobset.x-k8s.io/v1alpha1, kind Configuration"},
+		"a value that is too low": {"qps: 500", "qps: 0", "clientConnection.qps"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("POD_NAMESPACE", "jobset-system")

@@ -39,10 +39,10 @@ func podsArePlaced(t *testing.T, k8s client.Client, stop func()) {
 		pod     *corev1.Pod
 		created bool
 	}{
-		"one that is placed exclusively":   {jobPod("2", v1alpha2.ExclusiveKey), false},
-		"one that is not":                  {jobPod("2"), true},
-		"one whose nodes were reserved":    {jobPod("2", v1alpha2.ExclusiveKey, v1alpha2.NodeSelectorStrategyKey), true},
-		"one that no JobSet has ever seen": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "plain-", Namespace: "default"}, Spec: podSpec()}, true},
+		"a pod that is placed exclusively": {jobPod("2", v1alpha2.ExclusiveKey), false},
+		"a pod that is not":                {jobPod("2"), true},
+		"a pod whose nodes were reserved":  {jobPod("2", v1alpha2.ExclusiveKey, v1alpha2.NodeSelectorStrategyKey), true},
+		"a pod without a JobSet":           {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "plain-", Namespace: "default"}, Spec: podSpec()}, true},
 	} {
 		err := k8s.Create(t.Context(), c.pod)
 		if created := err == nil; created != c.created {

@@ -19,12 +19,12 @@ func TestWorkerContainerAndStoreAddress(t *testing.T) {
 		pod           corev1.PodSpec
 		worker, store string
 	}{
-		"the only container":            {corev1.PodSpec{Containers: []corev1.Container{worker("train")}}, "worker", ""},
-		"none of several is named":      {corev1.PodSpec{Containers: []corev1.Container{worker("train"), helper}}, "", ""},
-		"the one with the supervisor":   {corev1.PodSpec{Containers: []corev1.Container{helper, supervised}}, "worker", "valkey:6379"},
-		"the one that a variable names": {corev1.PodSpec{InitContainers: sidecar(nil, store, corev1.EnvVar{Name: "WORKER_CONTAINER_NAME", Value: "worker"}), Containers: []corev1.Container{helper, worker()}}, "worker", "valkey:6379"},
-		"the one that a flag names":     {corev1.PodSpec{InitContainers: sidecar([]string{"--worker-container-name=worker", "--valkey-address=other:1"}, store), Containers: []corev1.Container{helper, worker()}}, "worker", "other:1"},
-		"a variable is not written out": {corev1.PodSpec{InitContainers: sidecar([]string{"--valkey-address=$(ADDRESS)"}), Containers: []corev1.Container{worker()}}, "worker", ""},
+		"the only container":               {corev1.PodSpec{Containers: []corev1.Container{worker("train")}}, "worker", ""},
+		"none of several is named":         {corev1.PodSpec{Containers: []corev1.Container{worker("train"), helper}}, "", ""},
+		"the one with the supervisor":      {corev1.PodSpec{Containers: []corev1.Container{helper, supervised}}, "worker", "valkey:6379"},
+		"the one that a variable names":    {corev1.PodSpec{InitContainers: sidecar(nil, store, corev1.EnvVar{Name: "WORKER_CONTAINER_NAME", Value: "worker"}), Containers: []corev1.Container{helper, worker()}}, "worker", "valkey:6379"},
+		"the one that a flag names":        {corev1.PodSpec{InitContainers: sidecar([]string{"--worker-container-name=worker", "--valkey-address=other:1"}, store), Containers: []corev1.Container{helper, worker()}}, "worker", "other:1"},
+		"a flag that refers to a variable": {corev1.PodSpec{InitContainers: sidecar([]string{"--valkey-address=$(ADDRESS)"}), Containers: []corev1.Container{worker()}}, "worker", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := WorkerContainer(&tc.pod); got != tc.worker {

@@ -38,13 +38,13 @@ func TestHasAgent(t *testing.T) {
 			pod:  corev1.PodSpec{Containers: []corev1.Container{{}, {Command: []string{"holdfast-exec"}}}},
 			want: true,
 		},
-		"a program that is named like it": {
+		"a program with a similar name": {
 			pod: corev1.PodSpec{Containers: []corev1.Container{{Command: []string{"/bin/not-holdfast-exec", "holdfast-executor"}}}},
 		},
 		"the installer of the supervisor is not an agent": {
 			pod: corev1.PodSpec{InitContainers: []corev1.Container{{Command: []string{"/holdfast-exec", "install", "/holdfast"}}}},
 		},
-		"a worker that is told the UID is not an agent": {
+		"a worker that gets the UID is not an agent": {
 			pod: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "JOBSET_UID"}}}}},
 		},
 		"a plain pod": {pod: corev1.PodSpec{Containers: []corev1.Container{{Command: []string{"python"}}}}},
@@ -114,13 +114,13 @@ func TestSizeOfAReplicatedJobWhoseJobsDiffer(t *testing.T) {
 		jobs []*batchv1.Job
 		want int64
 	}{
-		"the first says it":                   {[]*batchv1.Job{sized("0", 4, ""), sized("1", 6, ""), sized("10", 8, "")}, 4},
-		"by number, not by name":              {[]*batchv1.Job{sized("10", 4, ""), sized("9", 6, "")}, 6},
-		"one that is complete does not":       {[]*batchv1.Job{sized("0", 4, batchv1.JobComplete), sized("1", 6, ""), sized("2", 4, batchv1.JobComplete)}, 6},
-		"nor one that has failed":             {[]*batchv1.Job{sized("0", 4, batchv1.JobFailed), sized("1", 6, "")}, 6},
-		"unless all of them are over":         {[]*batchv1.Job{sized("0", 4, batchv1.JobComplete), sized("1", 6, batchv1.JobComplete)}, 4},
-		"one of an index that nobody knows":   {[]*batchv1.Job{sized("x", 4, ""), sized("1", 6, "")}, 6},
-		"two of an index, which cannot be so": {[]*batchv1.Job{sized("1", 6, ""), sized("1", 6, "")}, 6},
+		"the first Job determines it":                          {[]*batchv1.Job{sized("0", 4, ""), sized("1", 6, ""), sized("10", 8, "")}, 4},
+		"by number, not by name":                               {[]*batchv1.Job{sized("10", 4, ""), sized("9", 6, "")}, 6},
+		"a completed Job does not":                             {[]*batchv1.Job{sized("0", 4, batchv1.JobComplete), sized("1", 6, ""), sized("2", 4, batchv1.JobComplete)}, 6},
+		"nor does a failed one":                                {[]*batchv1.Job{sized("0", 4, batchv1.JobFailed), sized("1", 6, "")}, 6},
+		"unless all Jobs have finished":                        {[]*batchv1.Job{sized("0", 4, batchv1.JobComplete), sized("1", 6, batchv1.JobComplete)}, 4},
+		"a Job with an unreadable index":                       {[]*batchv1.Job{sized("x", 4, ""), sized("1", 6, "")}, 6},
+		"two Jobs with the same index, which should not occur": {[]*batchv1.Job{sized("1", 6, ""), sized("1", 6, "")}, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range len(c.jobs) {
@@ -139,13 +139,13 @@ func TestSlotsBeyond(t *testing.T) {
 		job  *batchv1.Job
 		want []string
 	}{
-		"of one that runs":                   {sized("1", 2, ""), nil},
-		"of one that has failed":             {sized("1", 2, batchv1.JobFailed), nil},
-		"of one that is complete":            {sized("1", 2, batchv1.JobComplete), []string{"js-w-1-2", "js-w-1-3"}},
-		"of one as large as the others":      {sized("1", 4, batchv1.JobComplete), nil},
-		"of one that is larger":              {sized("1", 6, batchv1.JobComplete), nil},
-		"of one that is no longer wanted":    {sized("2", 2, batchv1.JobComplete), nil},
-		"of one of which nobody knows which": {sized("x", 2, batchv1.JobComplete), nil},
+		"of a running Job":                  {sized("1", 2, ""), nil},
+		"of a failed Job":                   {sized("1", 2, batchv1.JobFailed), nil},
+		"of a completed Job":                {sized("1", 2, batchv1.JobComplete), []string{"js-w-1-2", "js-w-1-3"}},
+		"of a Job as large as the others":   {sized("1", 4, batchv1.JobComplete), nil},
+		"of a larger Job":                   {sized("1", 6, batchv1.JobComplete), nil},
+		"of a Job that is no longer needed": {sized("2", 2, batchv1.JobComplete), nil},
+		"of a Job with an unreadable index": {sized("x", 2, batchv1.JobComplete), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, SlotsBeyond("js", c.job, stages)); diff != "" {
@@ -154,7 +154,7 @@ func TestSlotsBeyond(t *testing.T) {
 		})
 	}
 	if got := SlotsBeyond("other", sized("1", 2, batchv1.JobComplete), stages); got != nil {
-		t.Errorf("of a stage that is not counted: %v", got)
+		t.Errorf("of another JobSet: %v", got)
 	}
 }
 
@@ -166,9 +166,9 @@ func TestFinishedSlots(t *testing.T) {
 		indexes string
 		want    []string
 	}{
-		"none":                   {"", nil},
-		"single ones and ranges": {"0,2-4", []string{"js-w-3-0", "js-w-3-2", "js-w-3-3", "js-w-3-4"}},
-		"garbage is left out":    {"x,1,3-y,-2,5-99999999", []string{"js-w-3-1"}},
+		"none":                         {"", nil},
+		"single ones and ranges":       {"0,2-4", []string{"js-w-3-0", "js-w-3-2", "js-w-3-3", "js-w-3-4"}},
+		"unreadable parts are skipped": {"x,1,3-y,-2,5-99999999", []string{"js-w-3-1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -187,6 +187,6 @@ func TestIndexes(t *testing.T) {
 		}
 	}
 	if Indexes("").Has(0) {
-		t.Error("nothing holds 0")
+		t.Error("an empty list contains 0")
 	}
 }

@@ -40,8 +40,8 @@ func TestSteps(t *testing.T) {
 		want    string
 	}{
 		"all at once":                       {js().Entry("a", 1).Entry("b", 1), "", "a:0 b:0"},
-		"in order, each its own":            {js().Entry("a", 1).Entry("b", 1).Entry("c", 1).InOrder(), "", "a:0 b:1 c:2"},
-		"by rules, each its own":            {js().Entry("a", 1).Entry("b", 1).Entry("c", 1).WaitFor(v1alpha2.WaitForSucceeded, "a").WaitFor(v1alpha2.WaitForReady, "b"), "", "a:0 b:1 c:2"},
+		"in order, each in its own step":    {js().Entry("a", 1).Entry("b", 1).Entry("c", 1).InOrder(), "", "a:0 b:1 c:2"},
+		"by rules, each in its own step":    {js().Entry("a", 1).Entry("b", 1).Entry("c", 1).WaitFor(v1alpha2.WaitForSucceeded, "a").WaitFor(v1alpha2.WaitForReady, "b"), "", "a:0 b:1 c:2"},
 		"by rules, after one without agent": {js().Entry("a", 1).Entry("b", 1).Entry("c", 1).WaitFor(v1alpha2.WaitForSucceeded, "a", "b"), "a", "b:0 c:1"},
 		"in order, but one has no agent":    {js().Entry("a", 1).Entry("b", 1).Entry("c", 1).InOrder(), "b", "a:0 c:1"},
 		"in order, but one has no pods":     {js().Entry("a", 1).Entry("b", 0).Entry("c", 1).InOrder(), "", "a:0 c:1"},
@@ -49,7 +49,7 @@ func TestSteps(t *testing.T) {
 		"workers of a driver without agent": {js().Entry("driver", 1).Entry("w", 2, DependsOn("driver", ready)), "driver", "w:0"},
 		"the same gate forms together": {
 			js().Entry("a", 1).Entry("b", 1, DependsOn("a", ready)).Entry("c", 1, DependsOn("a", ready)), "", "a:0 b:1 c:1"},
-		"the same gate, written otherwise": {
+		"the same gate, written differently": {
 			js().Entry("a", 1).Entry("b", 1).Entry("c", 1, DependsOn("a", ready), DependsOn("b", ready)).
 				Entry("d", 1, DependsOn("b", ready), DependsOn("a", ready)), "", "a:0 b:0 c:1 d:1"},
 		"the same gate of a replicatedJob without agent": {
@@ -58,11 +58,11 @@ func TestSteps(t *testing.T) {
 			js().Entry("a", 1).Entry("b", 1).Entry("c", 1, DependsOn("a", ready)).Entry("d", 1, DependsOn("b", ready)), "", "a:0 b:0 c:1 d:2"},
 		"a chain through a replicatedJob without agent": {
 			js().Entry("a", 1).Entry("b", 1, DependsOn("a", ready)).Entry("c", 1, DependsOn("b", ready)).Entry("d", 1), "b", "a:0 c:1 d:0"},
-		"the shorter way comes first": {
+		"the shorter path comes first": {
 			js().Entry("a", 1).Entry("b", 1, DependsOn("a", ready)).Entry("c", 1, DependsOn("b", ready)).Entry("d", 1, DependsOn("a", ready)), "", "a:0 b:1 c:2 d:1"},
 		// The driver may complete only after its workers have, so the workers must not wait for what comes after the
 		// driver.
-		"who waits for a completion comes last": {
+		"a replicatedJob that waits for a completion comes last": {
 			js().Entry("driver", 1).Entry("report", 1, DependsOn("driver", complete)).
 				Entry("w", 1, DependsOn("driver", ready)).Entry("x", 1, DependsOn("w", ready)), "", "driver:0 report:3 w:1 x:2"},
 	}

@@ -43,12 +43,12 @@ func TestMemberOf(t *testing.T) {
 				t.Errorf("%+v, %v; want %+v", m, err, c.want)
 			}
 			if c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {
-				t.Errorf("%v does not say %q", err, c.why)
+				t.Errorf("%v does not contain %q", err, c.why)
 			}
 		})
 	}
 	if _, declared, err := MemberOf(&corev1.Pod{}); declared || err != nil {
-		t.Errorf("a pod of no group: %v, %v", declared, err)
+		t.Errorf("a pod without a group: %v, %v", declared, err)
 	}
 }
 

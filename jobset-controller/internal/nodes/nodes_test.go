@@ -27,17 +27,17 @@ func TestDead(t *testing.T) {
 		want    string
 		unready bool
 	}{
-		"a node that is ready":                                {node(corev1.ConditionTrue, time.Hour), time.Minute, "", false},
-		"no node of the name":                                 {nil, 0, "its node is gone", true},
-		"a silent kubelet is not evidence":                    {node(corev1.ConditionUnknown, time.Hour, corev1.TaintNodeUnreachable), 0, "", true},
-		"unless somebody says after how long":                 {node(corev1.ConditionUnknown, time.Minute), time.Minute, "the kubelet of its node n1 has not been heard from since 2025-12-31T23:59:00Z, which is 1m0s or more", true},
-		"a kubelet that is silent for less":                   {node(corev1.ConditionUnknown, time.Minute-time.Second), time.Minute, "", true},
-		"a kubelet that says it is not ready lives":           {node(corev1.ConditionFalse, time.Hour), time.Minute, "", true},
-		"a node that is ready again, for however short":       {node(corev1.ConditionTrue, 0), time.Millisecond, "", false},
-		"out of service":                                      {node(corev1.ConditionUnknown, 0, corev1.TaintNodeOutOfService), 0, outOfService, true},
-		"out of service though its kubelet is heard of":       {node(corev1.ConditionTrue, 0, corev1.TaintNodeOutOfService), 0, outOfService, false},
-		"a node whose kubelet has never said how it is doing": {&corev1.Node{}, time.Nanosecond, "", false},
-		"a cordoned node is alive":                            {node(corev1.ConditionTrue, 0, corev1.TaintNodeUnschedulable), time.Minute, "", false},
+		"a node that is ready":                         {node(corev1.ConditionTrue, time.Hour), time.Minute, "", false},
+		"no node with the name":                        {nil, 0, "its node is gone", true},
+		"a silent kubelet is not evidence":             {node(corev1.ConditionUnknown, time.Hour, corev1.TaintNodeUnreachable), 0, "", true},
+		"unless the user has set a time":               {node(corev1.ConditionUnknown, time.Minute), time.Minute, "the kubelet of its node n1 has not been heard from since 2025-12-31T23:59:00Z, which is 1m0s or more", true},
+		"a kubelet that has been silent for less time": {node(corev1.ConditionUnknown, time.Minute-time.Second), time.Minute, "", true},
+		"a kubelet that reports NotReady is alive":     {node(corev1.ConditionFalse, time.Hour), time.Minute, "", true},
+		"a node that has just become ready again":      {node(corev1.ConditionTrue, 0), time.Millisecond, "", false},
+		"out of service":                               {node(corev1.ConditionUnknown, 0, corev1.TaintNodeOutOfService), 0, outOfService, true},
+		"out of service although its kubelet reports":  {node(corev1.ConditionTrue, 0, corev1.TaintNodeOutOfService), 0, outOfService, false},
+		"a node whose kubelet has never reported":      {&corev1.Node{}, time.Nanosecond, "", false},
+		"a cordoned node is alive":                     {node(corev1.ConditionTrue, 0, corev1.TaintNodeUnschedulable), time.Minute, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Dead(c.node, c.after, now); got != c.want {

@@ -96,14 +96,14 @@ func TestJob(t *testing.T) {
 		want   func(*shape)
 	}{
 		"defaults are filled in without a webhook": {},
-		"a suspended JobSet makes suspended Jobs": {
+		"a suspended JobSet creates suspended Jobs": {
 			change: func(js *v1alpha2.JobSet) { js.Spec.Suspend = ptr.To(true) },
 			want:   func(s *shape) { s.Suspend = true },
 		},
-		"suspend of the template does not count": {
+		"suspend of the template is ignored": {
 			change: func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Template.Spec.Suspend = ptr.To(true) },
 		},
-		"what the template says about mode and restarts is kept": {
+		"completion mode and restart policy of the template are kept": {
 			change: func(js *v1alpha2.JobSet) {
 				spec := &js.Spec.ReplicatedJobs[0].Template.Spec
 				spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion)
@@ -195,10 +195,10 @@ func TestPlacement(t *testing.T) {
 		topology string
 		selector map[string]string
 	}{
-		"nothing is asked": {jobSet: MakeJobSet("js").Entry("w", 1)},
-		"the JobSet hands its topology down": {
+		"nothing is requested": {jobSet: MakeJobSet("js").Entry("w", 1)},
+		"Jobs inherit the topology of the JobSet": {
 			jobSet: MakeJobSet("js").Entry("w", 1).Annotation(v1alpha2.ExclusiveKey, "rack"), topology: "rack"},
-		"the template wins over the JobSet": {
+		"the template takes precedence over the JobSet": {
 			jobSet: MakeJobSet("js").Entry("w", 1, onTemplate).Annotation(v1alpha2.ExclusiveKey, "rack"), topology: "zone"},
 		"the node selector strategy pins the pods": {
 			jobSet:   MakeJobSet("js").Entry("w", 1, onTemplate).Annotation(v1alpha2.NodeSelectorStrategyKey, "true"),
@@ -236,6 +236,6 @@ func TestService(t *testing.T) {
 
 	js.Spec.Network = &v1alpha2.Network{Subdomain: "sub", PublishNotReadyAddresses: ptr.To(false)}
 	if s := Service(js.Obj()); s.Name != "sub" || s.Spec.PublishNotReadyAddresses {
-		t.Errorf("the network settings are not followed: %+v", s)
+		t.Errorf("the network settings are not applied: %+v", s)
 	}
 }

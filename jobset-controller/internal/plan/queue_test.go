@@ -24,8 +24,8 @@ func TestJobsWaitInTheStageQueue(t *testing.T) {
 		jobSet       *JobSet
 		queue, class string
 	}{
-		"nothing is asked for":                  {jobSet: MakeJobSet("a").Workers(1)},
-		"each Job waits by itself":              {jobSet: asks(), queue: "night"},
+		"no queue is requested":                 {jobSet: MakeJobSet("a").Workers(1)},
+		"each Job waits individually":           {jobSet: asks(), queue: "night"},
 		"with the priority of the JobSet":       {jobSet: asks().Change(label(v1alpha2.PriorityClassLabel, "high")), queue: "night", class: "high"},
 		"the JobSet waits as a whole":           {jobSet: asks().Change(label(v1alpha2.QueueNameLabel, "day"))},
 		"a priority without a queue is ignored": {jobSet: MakeJobSet("a").Workers(1).Change(label(v1alpha2.PriorityClassLabel, "high"))},

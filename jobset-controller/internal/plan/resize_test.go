@@ -20,7 +20,7 @@ func TestResize(t *testing.T) {
 		"larger":                            {spec(2, 2, indexed), spec(3, 3, indexed), true},
 		"smaller":                           {spec(2, 2, indexed), spec(1, 1, indexed), true},
 		"nothing":                           {spec(2, 2, indexed), spec(0, 0, indexed), false},
-		"a size that the API would refuse":  {spec(2, 2, indexed), spec(3, 4, indexed), false},
+		"a size that the API would reject":  {spec(2, 2, indexed), spec(3, 4, indexed), false},
 		"a Job that cannot change its size": {spec(2, 4, indexed), spec(3, 3, indexed), false},
 		"Jobs without indexes":              {spec(2, 2, unindexed), spec(3, 3, unindexed), false},
 	} {

@@ -46,7 +46,7 @@ func TestResume(t *testing.T) {
 	}
 	pod := got.Spec.Template
 	if *got.Spec.Suspend || pod.Labels["flavor"] != "reserved" || pod.Annotations["flavor"] != "reserved" {
-		t.Errorf("the values of the JobSet do not win: %+v", pod.ObjectMeta)
+		t.Errorf("the values of the JobSet do not take precedence: %+v", pod.ObjectMeta)
 	}
 	if pod.Labels["batch.kubernetes.io/controller-uid"] != "abc" {
 		t.Error("a label of the API server is lost")

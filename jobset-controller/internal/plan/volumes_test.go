@@ -55,9 +55,9 @@ func TestPodsGetTheClaimsTheyMount(t *testing.T) {
 		rjob int
 		want string
 	}{
-		"one that mounts both": {withClaims(), 0, "data=data-js models=models-js "},
-		"one that mounts none": {withClaims(), 1, ""},
-		"one that has a volume of the name": {withClaims().Change(func(js *v1alpha2.JobSet) {
+		"a pod that mounts both": {withClaims(), 0, "data=data-js models=models-js "},
+		"a pod that mounts none": {withClaims(), 1, ""},
+		"a pod that has a volume with the name": {withClaims().Change(func(js *v1alpha2.JobSet) {
 			js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Volumes = []corev1.Volume{own}
 		}), 0, "data= models=models-js "},
 	} {
@@ -86,10 +86,10 @@ func TestSingleRestartsAreWritten(t *testing.T) {
 		index  int
 		want   string
 	}{
-		"a Job that was never restarted":                {true, 0, "0"},
-		"one that was":                                  {true, 1, "3"},
-		"without the gate, as the published one does":   {false, 0, ""},
-		"without the gate, but it was restarted before": {false, 1, "3"},
+		"a Job that was never restarted":                  {true, 0, "0"},
+		"a Job that was restarted":                        {true, 1, "3"},
+		"without the gate, as in the upstream controller": {false, 0, ""},
+		"without the gate, but it was restarted before":   {false, 1, "3"},
 	} {
 		builder := NewBuilder(js.Obj(), mustEpoch(js))
 		builder.CountsSingle = c.always

@@ -60,10 +60,10 @@ func TestAttempts(t *testing.T) {
 		suspended         bool
 		want              outcome
 	}{
-		"nobody has said anything": {pods: []corev1.Pod{says(-1)}, previous: -1, current: -1, want: outcome{Previous: -1, Current: -1}},
+		"no agent has reported an attempt": {pods: []corev1.Pod{says(-1)}, previous: -1, current: -1, want: outcome{Previous: -1, Current: -1}},
 		"the first agents wait for the others": {
 			pods: []corev1.Pod{says(0), says(0), says(-1)}, previous: -1, current: -1, want: outcome{Previous: -1, Current: -1}},
-		"all say the same": {
+		"all report the same attempt": {
 			pods: []corev1.Pod{says(0), says(0), says(0)}, previous: -1, current: -1, want: outcome{Previous: -1, Current: 0}},
 		"one restarts: the others must follow": {
 			pods: []corev1.Pod{says(0), says(1), says(0)}, previous: -1, current: 0, want: outcome{Previous: 0, Current: 0, Restarting: true}},
@@ -78,19 +78,19 @@ func TestAttempts(t *testing.T) {
 		"a pod that has succeeded is not waited for": {
 			pods: []corev1.Pod{says(1), says(1), says(0, phase(corev1.PodSucceeded))}, succeeded: 1, previous: 0, current: 0,
 			want: outcome{Previous: 0, Current: 1}},
-		"a pod of another owner says nothing, whatever its labels are": {
+		"a pod of another owner is ignored, whatever its labels are": {
 			pods: []corev1.Pod{says(0), says(0), says(0), says(9, owner("foreign"))}, previous: -1, current: -1, want: outcome{Previous: -1, Current: 0}},
-		"attempts never go back": {
+		"attempts never decrease": {
 			pods: []corev1.Pod{says(1), says(2), says(1)}, previous: 3, current: 4, want: outcome{Previous: 3, Current: 4, Restarting: true}},
 		"more restarts than allowed": {
 			pods: []corev1.Pod{says(4), says(3), says(3)}, previous: 2, current: 3, want: outcome{Previous: 3, Current: 3, Fails: true, Restarting: true}},
-		"recreations that do not count are not held against it": {
+		"recreations that do not count are subtracted": {
 			pods: []corev1.Pod{says(4), says(3), says(3)}, previous: 2, current: 3, restarts: 3, counted: 2, want: outcome{Previous: 3, Current: 3, Restarting: true}},
-		"a container that crashes by itself": {
+		"a container that crashes on its own": {
 			pods: []corev1.Pod{says(0), says(0), says(-1, restarted(4))}, previous: -1, current: -1, want: outcome{Previous: -1, Current: -1, Fails: true}},
 		"a container that has restarted as often as allowed": {
 			pods: []corev1.Pod{says(0), says(0), says(-1, restarted(3))}, previous: -1, current: -1, want: outcome{Previous: -1, Current: -1}},
-		"a JobSet that is suspended starts again from nothing": {
+		"a suspended JobSet starts over": {
 			previous: 2, current: 3, suspended: true, want: outcome{Previous: -1, Current: -1}},
 		"but not before its pods are gone": {
 			pods: []corev1.Pod{says(3)}, previous: 2, current: 3, suspended: true, want: outcome{Previous: 2, Current: 3, Restarting: true}},

@@ -79,17 +79,17 @@ func TestFailure(t *testing.T) {
 			jobSet: MakeJobSet("js").Entry("w", 2).MaxRestarts(1).Restarts(1, 1),
 			jobs:   []*Job{MakeJob("js-w-0", "w").Attempt(1).Failed(5, "", "")}, want: exhausted,
 		},
-		"restarts that do not count leave the budget alone": {
+		"restarts that do not count do not use up the budget": {
 			jobSet: MakeJobSet("js").Entry("w", 2).MaxRestarts(1).Restarts(4, 0),
 			jobs:   []*Job{MakeJob("js-w-0", "w").Attempt(4).Failed(5, "", "")}, want: restart,
 		},
-		"a failure policy without restarts fails at once": {
+		"a failure policy without restarts fails the JobSet immediately": {
 			jobSet: MakeJobSet("js").Entry("w", 2).MaxRestarts(0), jobs: []*Job{failed}, want: exhausted,
 		},
 		"a failed Job of an earlier attempt is ignored": {
 			jobSet: MakeJobSet("js").Entry("w", 2).MaxRestarts(3).Restarts(1, 1), jobs: []*Job{failed},
 		},
-		"failure goes before success": {
+		"failure takes precedence over success": {
 			jobSet: MakeJobSet("js").Entry("w", 1).Success(v1alpha2.OperatorAny).MaxRestarts(1),
 			jobs:   []*Job{failed, MakeJob("js-w-1", "w").Succeeded()}, want: restart,
 		},
@@ -106,12 +106,12 @@ func TestFailure(t *testing.T) {
 			jobSet: MakeJobSet("js").Entry("w", 2).MaxRestarts(2).Annotation(timeoutKey, "60s").Annotation(restartsKey, "2"),
 			jobs:   []*Job{failed}, want: exhausted,
 		},
-		"what an epoch has charged counts before the orchestrator has said so": {
+		"restarts charged by an epoch count before the orchestrator reports them": {
 			jobSet: MakeJobSet("js").Entry("w", 2).MaxRestarts(2).Annotation(timeoutKey, "60s").Annotation(restartsKey, "1").
 				Annotation(epochKey, `{"epoch":2,"base":2,"cause":"timeout/1/2"}`),
 			jobs: []*Job{failed}, want: exhausted,
 		},
-		"without inplace-timeout a recreation does not ask about in-place restarts": {
+		"without inplace-timeout a recreation ignores in-place restarts": {
 			jobSet: MakeJobSet("js").Entry("w", 2).MaxRestarts(2).Annotation(restartsKey, "2"),
 			jobs:   []*Job{failed}, want: restart,
 		},
@@ -160,13 +160,13 @@ func TestRules(t *testing.T) {
 		"a rule without conditions matches": {
 			rules: []v1alpha2.FailurePolicyRule{rule("r", v1alpha2.FailJobSet, nil)}, want: failedBy("js-a-0"),
 		},
-		"a rule by reason finds its Job": {
+		"a rule by reason matches its Job": {
 			rules: []v1alpha2.FailurePolicyRule{rule("r", v1alpha2.FailJobSet, onReason)}, want: failedBy("js-b-0"),
 		},
-		"a rule by message finds its Job": {
+		"a rule by message matches its Job": {
 			rules: []v1alpha2.FailurePolicyRule{rule("r", v1alpha2.FailJobSet, onMessage("nowhere", "code 4[0-9]"))}, want: failedBy("js-b-0"),
 		},
-		"a rule by target finds its Job": {
+		"a rule by target matches its Job": {
 			rules: []v1alpha2.FailurePolicyRule{rule("r", v1alpha2.FailJobSet, onTarget)}, want: failedBy("js-b-0"),
 		},
 		"a pattern that does not compile matches nothing": {
@@ -234,7 +234,7 @@ func TestInPlaceBudget(t *testing.T) {
 		"without a failure policy 0 is not a failure": {
 			jobSet: MakeJobSet("js").Workers(1).Annotation(restartsKey, "0"),
 		},
-		"a value that is no count is ignored": {
+		"a value that is not a count is ignored": {
 			jobSet: MakeJobSet("js").Workers(1).Annotation(restartsKey, "many"),
 		},
 		"a negative maxRestarts means none": {
@@ -265,23 +265,23 @@ func TestReadInPlace(t *testing.T) {
 		problem     string
 	}{
 		"without annotations there are no in-place restarts": {},
-		"a timeout opts in":                   {annotations: map[string]string{timeoutKey: "1m30s"}, want: InPlace{Enabled: true, Timeout: 90e9}},
-		"restarts are read":                   {annotations: map[string]string{restartsKey: "2147483647"}, want: InPlace{Restarts: 2147483647}},
-		"a timeout without a unit is refused": {annotations: map[string]string{timeoutKey: "60"}, problem: timeoutKey},
-		"an empty timeout is refused":         {annotations: map[string]string{timeoutKey: ""}, problem: timeoutKey},
-		"a timeout of zero is refused":        {annotations: map[string]string{timeoutKey: "0s"}, problem: timeoutKey},
-		"a negative timeout is refused":       {annotations: map[string]string{timeoutKey: "-1s"}, problem: timeoutKey},
-		"a negative count is refused":         {annotations: map[string]string{restartsKey: "-1"}, problem: restartsKey},
-		"a count beyond int32 is refused":     {annotations: map[string]string{restartsKey: "2147483648"}, problem: restartsKey},
-		"a count with a fraction is refused":  {annotations: map[string]string{restartsKey: "1.5"}, problem: restartsKey},
-		"an empty count is refused":           {annotations: map[string]string{restartsKey: ""}, problem: restartsKey},
-		"a formation may be given a time":     {annotations: map[string]string{formingKey: "10m"}, want: InPlace{FormingTimeout: 600e9}},
-		"but not none":                        {annotations: map[string]string{formingKey: "0s"}, problem: formingKey},
-		"restarts may be spread further":      {annotations: map[string]string{delayKey: "5m"}, want: InPlace{MaxRestartDelay: 300e9}},
-		"but not into the past":               {annotations: map[string]string{delayKey: "-1s"}, problem: delayKey},
-		"a node may be called lost":           {annotations: map[string]string{nodeLostKey: "2m"}, want: InPlace{NodeLostAfter: 120e9}},
-		"but not at once":                     {annotations: map[string]string{nodeLostKey: "9s"}, problem: nodeLostKey},
-		"nor after nothing in particular":     {annotations: map[string]string{nodeLostKey: "soon"}, problem: nodeLostKey},
+		"a timeout opts in":                       {annotations: map[string]string{timeoutKey: "1m30s"}, want: InPlace{Enabled: true, Timeout: 90e9}},
+		"restarts are read":                       {annotations: map[string]string{restartsKey: "2147483647"}, want: InPlace{Restarts: 2147483647}},
+		"a timeout without a unit is refused":     {annotations: map[string]string{timeoutKey: "60"}, problem: timeoutKey},
+		"an empty timeout is refused":             {annotations: map[string]string{timeoutKey: ""}, problem: timeoutKey},
+		"a timeout of zero is refused":            {annotations: map[string]string{timeoutKey: "0s"}, problem: timeoutKey},
+		"a negative timeout is refused":           {annotations: map[string]string{timeoutKey: "-1s"}, problem: timeoutKey},
+		"a negative count is refused":             {annotations: map[string]string{restartsKey: "-1"}, problem: restartsKey},
+		"a count beyond int32 is refused":         {annotations: map[string]string{restartsKey: "2147483648"}, problem: restartsKey},
+		"a count with a fraction is refused":      {annotations: map[string]string{restartsKey: "1.5"}, problem: restartsKey},
+		"an empty count is refused":               {annotations: map[string]string{restartsKey: ""}, problem: restartsKey},
+		"the forming timeout can be set":          {annotations: map[string]string{formingKey: "10m"}, want: InPlace{FormingTimeout: 600e9}},
+		"but not to zero":                         {annotations: map[string]string{formingKey: "0s"}, problem: formingKey},
+		"the maximum restart delay can be raised": {annotations: map[string]string{delayKey: "5m"}, want: InPlace{MaxRestartDelay: 300e9}},
+		"but not to a negative value":             {annotations: map[string]string{delayKey: "-1s"}, problem: delayKey},
+		"node-lost-after can be set":              {annotations: map[string]string{nodeLostKey: "2m"}, want: InPlace{NodeLostAfter: 120e9}},
+		"but not below the minimum":               {annotations: map[string]string{nodeLostKey: "9s"}, problem: nodeLostKey},
+		"nor to a value that is not a duration":   {annotations: map[string]string{nodeLostKey: "soon"}, problem: nodeLostKey},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -328,7 +328,7 @@ func FuzzReadInPlace(f *testing.F) {
 			t.Errorf("%q and %q: %+v", timeout, restarts, p)
 		}
 		if !p.Enabled && (len(p.Problems) == 0 || p.Problems[0].Annotation != timeoutKey) {
-			t.Errorf("a timeout of %q is refused without a word", timeout)
+			t.Errorf("a timeout of %q is refused without a message", timeout)
 		}
 	})
 }

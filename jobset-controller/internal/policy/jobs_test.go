@@ -22,27 +22,27 @@ func TestSortJobs(t *testing.T) {
 		epoch    epoch.Record
 		want     string
 	}{
-		"an unfinished Job is active":                           {job: MakeJob("a", "w"), want: "active"},
-		"a complete Job has succeeded":                          {job: MakeJob("a", "w").Succeeded(), want: "succeeded"},
-		"a failed Job has failed":                               {job: MakeJob("a", "w").Failed(1, "", ""), want: "failed"},
-		"a Job that failed while it was deleted has not failed": {job: MakeJob("a", "w").Deleted(1).Failed(2, "", ""), want: "active"},
-		"in the same second the deletion was the first":         {job: MakeJob("a", "w").Deleted(1).Failed(1, "", ""), want: "active"},
-		"a Job that failed and was then deleted has failed":     {job: MakeJob("a", "w").Failed(1, "", "").Deleted(2), want: "failed"},
-		"a Job of an earlier attempt is previous":               {job: MakeJob("a", "w").Attempt(1), restarts: 2, want: "previous"},
-		"a failed Job of an earlier attempt is previous":        {job: MakeJob("a", "w").Failed(1, "", ""), restarts: 1, want: "previous"},
-		"a Job of the current attempt is active":                {job: MakeJob("a", "w").Attempt(2), restarts: 2, want: "active"},
-		"a Job of an attempt we have not heard of is active":    {job: MakeJob("a", "w").Attempt(3), restarts: 2, want: "active"},
-		"a Job without an attempt is of the first":              {job: MakeJob("a", "w").Label(v1alpha2.RestartsKey, ""), restarts: 1, want: "previous"},
-		"an attempt that is not a number is the first":          {job: MakeJob("a", "w").Label(v1alpha2.RestartsKey, "x"), want: "active"},
-		"a Job of an epoch before the fail-over is previous":    {job: MakeJob("a", "w").Epoch(2), epoch: failOver, want: "previous"},
-		"a Job of the epoch of the fail-over is active":         {job: MakeJob("a", "w").Epoch(3), epoch: failOver, want: "active"},
-		"a Job without an epoch is older than a fail-over":      {job: MakeJob("a", "w"), epoch: failOver, want: "previous"},
-		"a Job whose failure is decided has failed":             {job: MakeJob("a", "w").Failing(1, "", ""), want: "failed"},
-		"a Job that was replaced alone is previous":             {job: MakeJob("a", "w").Index(1), alone: []int32{0, 1}, want: "previous"},
-		"its replacement is active":                             {job: MakeJob("a", "w").Index(1).Alone(1), alone: []int32{0, 1}, want: "active"},
-		"the other Jobs of the replicatedJob are active":        {job: MakeJob("a", "w").Index(0), alone: []int32{0, 1}, want: "active"},
-		"so are those beyond the counters":                      {job: MakeJob("a", "w").Index(2), alone: []int32{0, 1}, want: "active"},
-		"an epoch after a suspend leaves Jobs what they were":   {job: MakeJob("a", "w").Epoch(1), epoch: epoch.Record{Epoch: 2}, want: "active"},
+		"an unfinished Job is active":                               {job: MakeJob("a", "w"), want: "active"},
+		"a complete Job has succeeded":                              {job: MakeJob("a", "w").Succeeded(), want: "succeeded"},
+		"a failed Job has failed":                                   {job: MakeJob("a", "w").Failed(1, "", ""), want: "failed"},
+		"a Job that failed while it was deleted has not failed":     {job: MakeJob("a", "w").Deleted(1).Failed(2, "", ""), want: "active"},
+		"in the same second the deletion counts as the earlier one": {job: MakeJob("a", "w").Deleted(1).Failed(1, "", ""), want: "active"},
+		"a Job that failed and was then deleted has failed":         {job: MakeJob("a", "w").Failed(1, "", "").Deleted(2), want: "failed"},
+		"a Job of an earlier attempt is previous":                   {job: MakeJob("a", "w").Attempt(1), restarts: 2, want: "previous"},
+		"a failed Job of an earlier attempt is previous":            {job: MakeJob("a", "w").Failed(1, "", ""), restarts: 1, want: "previous"},
+		"a Job of the current attempt is active":                    {job: MakeJob("a", "w").Attempt(2), restarts: 2, want: "active"},
+		"a Job of a later attempt is active":                        {job: MakeJob("a", "w").Attempt(3), restarts: 2, want: "active"},
+		"a Job without an attempt is of the first":                  {job: MakeJob("a", "w").Label(v1alpha2.RestartsKey, ""), restarts: 1, want: "previous"},
+		"an attempt that is not a number is the first":              {job: MakeJob("a", "w").Label(v1alpha2.RestartsKey, "x"), want: "active"},
+		"a Job of an epoch before the full recreation is previous":  {job: MakeJob("a", "w").Epoch(2), epoch: failOver, want: "previous"},
+		"a Job of the epoch of the full recreation is active":       {job: MakeJob("a", "w").Epoch(3), epoch: failOver, want: "active"},
+		"a Job without an epoch is older than a full recreation":    {job: MakeJob("a", "w"), epoch: failOver, want: "previous"},
+		"a Job whose failure is decided has failed":                 {job: MakeJob("a", "w").Failing(1, "", ""), want: "failed"},
+		"a Job that was replaced individually is previous":          {job: MakeJob("a", "w").Index(1), alone: []int32{0, 1}, want: "previous"},
+		"its replacement is active":                                 {job: MakeJob("a", "w").Index(1).Alone(1), alone: []int32{0, 1}, want: "active"},
+		"the other Jobs of the replicatedJob are active":            {job: MakeJob("a", "w").Index(0), alone: []int32{0, 1}, want: "active"},
+		"so are those beyond the counters":                          {job: MakeJob("a", "w").Index(2), alone: []int32{0, 1}, want: "active"},
+		"an epoch after a suspend leaves Jobs what they were":       {job: MakeJob("a", "w").Epoch(1), epoch: epoch.Record{Epoch: 2}, want: "active"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestFinishedInSpares(t *testing.T) {
 		"a spare makes up for a pod":                           {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(1, 0, 1), MakeJob("w-1", "w").Size(2, 2).Pods(0, 0, 2).Succeeded(), spares(1)}, want: []string{"w-0"}},
 		"two spares make up for pods of two Jobs":              {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(1, 0, 1), MakeJob("w-1", "w").Size(2, 2).Pods(1, 0, 1), spares(2)}, want: []string{"w-0", "w-1"}},
 		"a worker is still running":                            {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(2, 1, 0), MakeJob("w-1", "w").Size(2, 2).Pods(0, 0, 2).Succeeded(), spares(1)}},
-		"the Job controller has not said so yet":               {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(0, 0, 2), MakeJob("w-1", "w").Size(2, 2).Pods(0, 0, 2).Succeeded(), spares(0)}},
+		"the Job controller has not reported it yet":           {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(0, 0, 2), MakeJob("w-1", "w").Size(2, 2).Pods(0, 0, 2).Succeeded(), spares(0)}},
 		"a Job is missing":                                     {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(1, 0, 1), spares(2)}},
 		"a Job is being deleted":                               {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(1, 0, 1).Deleted(1), MakeJob("w-1", "w").Size(2, 2).Pods(0, 0, 2).Succeeded(), spares(1)}},
 		"without spares, the Job controller decides":           {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(0, 0, 2), MakeJob("w-1", "w").Size(2, 2).Pods(0, 0, 2).Succeeded()}},
@@ -158,9 +158,9 @@ func TestAllReady(t *testing.T) {
 		a, b v1alpha2.ReplicatedJobStatus
 		want bool
 	}{
-		"ready and succeeded Jobs together are all": {a: v1alpha2.ReplicatedJobStatus{Succeeded: 1}, b: v1alpha2.ReplicatedJobStatus{Ready: 2}, want: true},
-		"one is missing":            {a: v1alpha2.ReplicatedJobStatus{Ready: 1}, b: v1alpha2.ReplicatedJobStatus{Ready: 1}},
-		"failed Jobs are not ready": {a: v1alpha2.ReplicatedJobStatus{Ready: 1}, b: v1alpha2.ReplicatedJobStatus{Ready: 1, Failed: 1}},
+		"ready and succeeded Jobs add up to all": {a: v1alpha2.ReplicatedJobStatus{Succeeded: 1}, b: v1alpha2.ReplicatedJobStatus{Ready: 2}, want: true},
+		"one is missing":                         {a: v1alpha2.ReplicatedJobStatus{Ready: 1}, b: v1alpha2.ReplicatedJobStatus{Ready: 1}},
+		"failed Jobs are not ready":              {a: v1alpha2.ReplicatedJobStatus{Ready: 1}, b: v1alpha2.ReplicatedJobStatus{Ready: 1, Failed: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := AllReady(&spec, []v1alpha2.ReplicatedJobStatus{c.a, c.b}); got != c.want {

@@ -24,7 +24,7 @@ func TestAccountOfARecreation(t *testing.T) {
 			Recreation{FailedAt: at(0), DecidedAt: at(40), DownAt: at(2040), Counted: true, Culprit: Culprit{
 				Worker: "workers-0-3", Pod: "x7k2p", Node: "n1", Exit: history.Cause{ExitCode: 137, Signal: "SIGKILL", Reason: "OOMKilled"}}},
 			at(5040), "3.0 1970-01-01T00:16:40.000Z recreation policy:137:SIGKILL:OOMKilled workers-0-3/x7k2p@n1 5040=40+0+2000+3000"},
-		"the controller has started anew": {
+		"the controller has restarted": {
 			Recreation{DecidedAt: at(0)}, at(5000), "3.0 1970-01-01T00:16:40.000Z recreation policy - 5000=0+0+0+5000 uncounted"},
 		"a clock that is ahead": {
 			Recreation{FailedAt: at(900), DecidedAt: at(40), DownAt: at(100), Counted: true}, at(1040),
@@ -71,10 +71,10 @@ func TestFindCulprit(t *testing.T) {
 		pods []corev1.Pod
 		want Culprit
 	}{
-		"nobody is left":            {nil, Culprit{}},
-		"nobody has failed":         {[]corev1.Pod{pod("0", now(ended(0, "Completed", 5))), pod("1")}, Culprit{}},
-		"the first of several":      {[]corev1.Pod{pod("0", now(ended(1, "Error", 9))), pod("2", now(ended(137, "OOMKilled", 7)))}, first},
-		"one that was started anew": {[]corev1.Pod{pod("0", now(ended(1, "Error", 9))), pod("2", before(ended(137, "OOMKilled", 7)))}, first},
+		"no pods are left":       {nil, Culprit{}},
+		"no worker has failed":   {[]corev1.Pod{pod("0", now(ended(0, "Completed", 5))), pod("1")}, Culprit{}},
+		"the first of several":   {[]corev1.Pod{pod("0", now(ended(1, "Error", 9))), pod("2", now(ended(137, "OOMKilled", 7)))}, first},
+		"one that was restarted": {[]corev1.Pod{pod("0", now(ended(1, "Error", 9))), pod("2", before(ended(137, "OOMKilled", 7)))}, first},
 		"an ordinary exit": {[]corev1.Pod{pod("0", now(ended(3, "Error", 9)))},
 			Culprit{Worker: "w-1-0", Pod: "abcde", Node: "n0", Exit: history.Cause{ExitCode: 3}}},
 	} {

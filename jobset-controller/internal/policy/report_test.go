@@ -19,11 +19,11 @@ func TestLaterStageIsReportedAsNotStarted(t *testing.T) {
 	}{
 		"the first stage starts, the second waits": {
 			[]counts{{Name: "init", Active: 1}, {Name: "train"}}, []counts{{Name: "init", Active: 1}, {Name: "train", NotStarted: 3}}, []bool{true, false}, false},
-		"the second stage keeps Kueue from nothing": {
+		"the second stage counts as ready for Kueue": {
 			[]counts{{Name: "init", Active: 1}, {Name: "train"}}, []counts{{Name: "init", Active: 1}, {Name: "train", NotStarted: 3, Ready: 3}}, []bool{true, false}, true},
 		"the second one starts": {
 			[]counts{{Name: "init", Ready: 1}, {Name: "train"}}, []counts{{Name: "init", Ready: 1}, {Name: "train"}}, []bool{true, true}, true},
-		"a gate that closes again hides nothing": {
+		"a gate that closes again does not hide running Jobs": {
 			[]counts{{Name: "init"}, {Name: "train", Ready: 1, Active: 2}}, []counts{{Name: "init"}, {Name: "train", Ready: 1, Active: 2}}, []bool{true, false}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestLaterStageIsReportedAsNotStarted(t *testing.T) {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(before, c.tallies); diff != "" {
-				t.Errorf("what is counted was changed: %s", diff)
+				t.Errorf("the tallies were changed: %s", diff)
 			}
 		})
 	}

@@ -54,13 +54,13 @@ func TestSingleJobsRestart(t *testing.T) {
 			verdict{Outcome: Fail, Reason: "ReachedMaxRestarts", Job: "js-w-1"}},
 		"restarts of all Jobs use it up too": {js(2, alone).Restarts(2, 2), []*Job{w(1, 5).Attempt(2)},
 			verdict{Outcome: Fail, Reason: "ReachedMaxRestarts", Job: "js-w-1"}},
-		"two failures need two": {js(1, alone), []*Job{w(1, 5), w(2, 6)},
+		"two failures need two restarts": {js(1, alone), []*Job{w(1, 5), w(2, 6)},
 			verdict{Outcome: Fail, Reason: "ReachedMaxRestarts", Job: "js-w-2"}},
 		"single restarts use up the budget of all": {counted(js(2), 1, 1), []*Job{d},
 			verdict{Outcome: Fail, Reason: "ReachedMaxRestarts", Job: "js-d-0"}},
-		"a restart of all goes before": {js(1, alone), []*Job{w(1, 5), d},
+		"a restart of all Jobs takes precedence": {js(1, alone), []*Job{w(1, 5), d},
 			verdict{Outcome: Restart, Reason: "DefaultFailurePolicy", Counts: true, Action: v1alpha2.RestartJobSet, Job: "js-d-0"}},
-		"so does the end": {js(1, alone, stop), []*Job{w(1, 5), d},
+		"so does a failure of the JobSet": {js(1, alone, stop), []*Job{w(1, 5), d},
 			verdict{Outcome: Fail, Reason: "FailJobSetFailurePolicyAction", Job: "js-d-0"}},
 		"a Job without a counter restarts all": {js(1, alone), []*Job{MakeJob("js-w-9", "w").Index(MaxSingleRestarts).Failed(1, "", "")},
 			verdict{Outcome: Restart, Reason: "FailurePolicy_alone", Counts: true, Action: v1alpha2.RestartJob, Job: "js-w-9"}},
@@ -98,7 +98,7 @@ func TestCountRestarts(t *testing.T) {
 		t.Error(diff)
 	}
 	if before[0].JobRestarts[1] != 1 {
-		t.Error("the counters that were given have changed")
+		t.Error("the given counters have changed")
 	}
 }
 
@@ -120,6 +120,6 @@ func TestCountRules(t *testing.T) {
 		})
 	}
 	if before[0].Restarts != 3 {
-		t.Error("the counters that were given have changed")
+		t.Error("the given counters have changed")
 	}
 }

@@ -84,7 +84,7 @@ func InOrder(spec *v1alpha2.JobSetSpec) bool {
 }
 
 // StartupWaits returns for each replicatedJob, in order, what it must reach before the next one starts in an ordered
-// start (seed 001). A replicatedJob without a rule must be ready. The result is not written to the spec, because typed
+// start. A replicatedJob without a rule must be ready. The result is not written to the spec, because typed
 // clients would drop it.
 func StartupWaits(spec *v1alpha2.JobSetSpec) []v1alpha2.WaitForReplicatedJobsStatus {
 	waits := make([]v1alpha2.WaitForReplicatedJobsStatus, len(spec.ReplicatedJobs))

@@ -21,13 +21,13 @@ func TestGatesOfAnOrderedStart(t *testing.T) {
 		"without rules the first starts": {three().InOrder(), []status{{}, {}, {}}, []bool{true, false, false}, false},
 		"without rules readiness opens":  {three().InOrder(), []status{{Ready: 2}, {}, {}}, []bool{true, true, false}, false},
 		"one of two is not enough":       {three().InOrder(), []status{{Ready: 1}, {}, {}}, []bool{true, false, false}, false},
-		"a Job that was too fast to be seen ready counts": {
+		"a Job that succeeded before it was observed as ready counts": {
 			three().InOrder(), []status{{Ready: 1, Succeeded: 1}, {}, {}}, []bool{true, true, false}, false},
 		"a Job that failed does not": {three().InOrder(), []status{{Ready: 1, Failed: 1}, {}, {}}, []bool{true, false, false}, false},
 		"Succeeded is not reached by readiness": {
 			three().WaitFor(v1alpha2.WaitForSucceeded, "a").WaitFor(v1alpha2.WaitForReady, "b"),
 			[]status{{Ready: 2}, {}, {}}, []bool{true, false, false}, false},
-		"nor by some": {
+		"nor by some successes": {
 			three().WaitFor(v1alpha2.WaitForSucceeded, "a").WaitFor(v1alpha2.WaitForReady, "b"),
 			[]status{{Ready: 1, Succeeded: 1}, {}, {}}, []bool{true, false, false}, false},
 		"a mixed sequence, its second stage": {
@@ -47,7 +47,7 @@ func TestGatesOfAnOrderedStart(t *testing.T) {
 			[]status{{Ready: 2}, {}, {}}, []bool{true, false, false}, false},
 		"a rule without a status waits for Ready": {
 			three().WaitFor("", "a", "b"), []status{{Ready: 2}, {}, {}}, []bool{true, true, false}, false},
-		"a replicatedJob without Jobs holds nobody up": {
+		"a replicatedJob without Jobs delays no other": {
 			MakeJobSet("js").Entry("a", 0).Entry("b", 1).WaitFor(v1alpha2.WaitForSucceeded, "a"),
 			[]status{{}, {}}, []bool{true, true}, false},
 		"a suspended JobSet creates the Jobs of all stages": {

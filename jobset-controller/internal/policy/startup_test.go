@@ -26,7 +26,7 @@ func TestGatesDuringAnInPlaceRestart(t *testing.T) {
 		want []bool // for a, b and c
 	}{
 		"its workers wait at the barrier":                 {pods(2, 2, 0), []bool{true, true, false}},
-		"a readiness probe says that one waits":           {pods(2, 1, 0), []bool{true, false, false}},
+		"a readiness probe reports a waiting worker":      {pods(2, 1, 0), []bool{true, false, false}},
 		"one is held after it has finished":               {pods(2, 2, 0), []bool{true, true, false}},
 		"one has finished under a driver that holds none": {pods(1, 1, 1), []bool{true, true, false}},
 		"all were released, the Job is not complete yet":  {pods(0, 0, 2), []bool{true, true, false}},
@@ -77,17 +77,17 @@ func TestDeletedJobOfAPassedStageCountsAsSucceeded(t *testing.T) {
 		jobs []*Job
 		want []int32 // succeeded counts of a, b and c
 	}{
-		"the next stage runs":                                    {ordered, []*Job{a, running}, []int32{2, 0, 0}},
-		"the next stage runs, and nothing is left":               {ordered, []*Job{running}, []int32{2, 0, 0}},
-		"the next stage has finished":                            {ordered, []*Job{MakeJob("js-b-0", "b").Succeeded()}, []int32{2, 1, 0}},
-		"the next stage is gone too, a later one runs":           {ordered, []*Job{MakeJob("js-c-0", "c").Pods(1, 1, 0)}, []int32{2, 0, 0}},
-		"the next stage waits, suspended":                        {ordered, []*Job{a, MakeJob("js-b-0", "b").Suspended()}, []int32{1, 0, 0}},
-		"the next stage is not there":                            {ordered, []*Job{a}, []int32{1, 0, 0}},
-		"the next stage is of an earlier attempt":                {ordered, []*Job{a.Attempt(1), MakeJob("js-b-0", "b").Pods(1, 1, 0)}, []int32{1, 0, 0}},
-		"a Job of it was created again":                          {ordered, []*Job{MakeJob("js-a-0", "a").Pods(1, 0, 0), running}, []int32{1, 0, 0}},
-		"what depends on its completion runs":                    {depending, []*Job{a, running}, []int32{2, 0, 0}},
-		"what depends on what depends on it runs":                {depending, []*Job{MakeJob("js-c-0", "c").Pods(1, 1, 0)}, []int32{0, 0, 0}},
-		"nothing depends on the completion of the replicatedJob": {MakeJobSet("js").Entry("a", 2).Entry("b", 1).Entry("c", 1).InOrder(), []*Job{running}, []int32{0, 0, 0}},
+		"the next stage is running":                                  {ordered, []*Job{a, running}, []int32{2, 0, 0}},
+		"the next stage is running, and no Job of the stage is left": {ordered, []*Job{running}, []int32{2, 0, 0}},
+		"the next stage has finished":                                {ordered, []*Job{MakeJob("js-b-0", "b").Succeeded()}, []int32{2, 1, 0}},
+		"the next stage is deleted too, a later one is running":      {ordered, []*Job{MakeJob("js-c-0", "c").Pods(1, 1, 0)}, []int32{2, 0, 0}},
+		"the next stage waits, suspended":                            {ordered, []*Job{a, MakeJob("js-b-0", "b").Suspended()}, []int32{1, 0, 0}},
+		"the next stage does not exist":                              {ordered, []*Job{a}, []int32{1, 0, 0}},
+		"the next stage is of an earlier attempt":                    {ordered, []*Job{a.Attempt(1), MakeJob("js-b-0", "b").Pods(1, 1, 0)}, []int32{1, 0, 0}},
+		"a Job of it was created again":                              {ordered, []*Job{MakeJob("js-a-0", "a").Pods(1, 0, 0), running}, []int32{1, 0, 0}},
+		"a replicatedJob that depends on its completion is running":  {depending, []*Job{a, running}, []int32{2, 0, 0}},
+		"an indirect dependent is running":                           {depending, []*Job{MakeJob("js-c-0", "c").Pods(1, 1, 0)}, []int32{0, 0, 0}},
+		"nothing depends on the completion of the replicatedJob":     {MakeJobSet("js").Entry("a", 2).Entry("b", 1).Entry("c", 1).InOrder(), []*Job{running}, []int32{0, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var jobs []batchv1.Job

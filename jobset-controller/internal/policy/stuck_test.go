@@ -14,7 +14,7 @@ func TestOverdue(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	pod := &corev1.Pod{}
 	if Overdue(pod, time.Minute, now) >= 0 {
-		t.Error("a pod that nobody deletes is overdue")
+		t.Error("a pod that is not being deleted is overdue")
 	}
 	pod.DeletionTimestamp = ptr.To(metav1.NewTime(now.Add(-50 * time.Second)))
 	if got := Overdue(pod, time.Minute, now); got != -10*time.Second {

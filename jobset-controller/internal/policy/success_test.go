@@ -19,14 +19,14 @@ func TestSuccess(t *testing.T) {
 		jobs   []*Job
 		want   Outcome
 	}{
-		"without a policy all Jobs must succeed":          {jobs: []*Job{a0, a1, b0}, want: Complete},
-		"without a policy one missing Job holds up":       {jobs: []*Job{a0, b0}},
-		"All asks for all Jobs of the targets":            {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAll, "a") }, jobs: []*Job{a0, a1}, want: Complete},
-		"All is not content with another replicatedJob":   {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAll, "a") }, jobs: []*Job{a0, b0}},
-		"Any is content with one Job":                     {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAny) }, jobs: []*Job{b0}, want: Complete},
-		"Any asks for a Job of the targets":               {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAny, "a") }, jobs: []*Job{b0}},
-		"nothing is complete before it has begun":         {},
-		"no Job asked for and none done is not a success": {change: func(w *JobSet) *JobSet { return w.Entry("none", 0).Success(v1alpha2.OperatorAll, "none") }, jobs: []*Job{a0}},
+		"without a policy all Jobs must succeed":               {jobs: []*Job{a0, a1, b0}, want: Complete},
+		"without a policy one missing Job prevents completion": {jobs: []*Job{a0, b0}},
+		"All requires all Jobs of the targets":                 {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAll, "a") }, jobs: []*Job{a0, a1}, want: Complete},
+		"All is not satisfied by another replicatedJob":        {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAll, "a") }, jobs: []*Job{a0, b0}},
+		"Any is satisfied by one Job":                          {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAny) }, jobs: []*Job{b0}, want: Complete},
+		"Any requires a Job of the targets":                    {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAny, "a") }, jobs: []*Job{b0}},
+		"a JobSet is not complete before it has started":       {},
+		"no required Jobs and none succeeded is not a success": {change: func(w *JobSet) *JobSet { return w.Entry("none", 0).Success(v1alpha2.OperatorAll, "none") }, jobs: []*Job{a0}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -55,22 +55,22 @@ func TestGates(t *testing.T) {
 		statuses []v1alpha2.ReplicatedJobStatus
 		want     []bool
 	}{
-		"without an order all may start":               {MakeJobSet("js").Entry("a", 2).Entry("b", 2), []v1alpha2.ReplicatedJobStatus{none, none}, []bool{true, true}},
-		"in order the first may start":                 {inOrder, []v1alpha2.ReplicatedJobStatus{none, none, none}, []bool{true, false, false}},
-		"in order the second follows the first":        {inOrder, []v1alpha2.ReplicatedJobStatus{ready, none, none}, []bool{true, true, false}},
-		"in order a half-ready replicatedJob holds up": {inOrder, []v1alpha2.ReplicatedJobStatus{status(1, 0, 0), none, none}, []bool{true, false, false}},
-		"in order succeeded Jobs count as ready":       {inOrder, []v1alpha2.ReplicatedJobStatus{status(1, 1, 0), none, none}, []bool{true, true, false}},
-		"in order failed Jobs do not":                  {inOrder, []v1alpha2.ReplicatedJobStatus{status(0, 1, 1), none, none}, []bool{true, false, false}},
-		"in order nobody starts before an earlier replicatedJob has, even if the one before it has": {inOrder, []v1alpha2.ReplicatedJobStatus{none, ready, none}, []bool{true, false, false}},
-		"a dependency on Ready waits":                           {chain, []v1alpha2.ReplicatedJobStatus{none, none, none}, []bool{true, false, false}},
-		"a dependency on Ready is met":                          {chain, []v1alpha2.ReplicatedJobStatus{ready, none, none}, []bool{true, true, false}},
-		"a dependency on Complete is not met by Ready":          {chain, []v1alpha2.ReplicatedJobStatus{ready, ready, none}, []bool{true, true, false}},
-		"all dependencies must be met":                          {chain, []v1alpha2.ReplicatedJobStatus{done, none, none}, []bool{true, true, false}},
-		"all dependencies are met":                              {chain, []v1alpha2.ReplicatedJobStatus{done, ready, none}, []bool{true, true, true}},
-		"a dependency on an unknown replicatedJob is never met": {MakeJobSet("js").Entry("a", 1, DependsOn("x", v1alpha2.DependencyReady)), []v1alpha2.ReplicatedJobStatus{none}, []bool{false}},
-		"a replicatedJob without Jobs holds nobody up":          {MakeJobSet("js").Entry("a", 0).Entry("b", 1).InOrder(), []v1alpha2.ReplicatedJobStatus{none, none}, []bool{true, true}},
-		"while suspended the order does not matter":             {MakeJobSet("js").Entry("a", 2).Entry("b", 2).InOrder().Suspend(true), []v1alpha2.ReplicatedJobStatus{none, none}, []bool{true, true}},
-		"while suspended dependencies do":                       {MakeJobSet("js").Entry("a", 2).Entry("b", 2, DependsOn("a", v1alpha2.DependencyReady)).Suspend(true), []v1alpha2.ReplicatedJobStatus{none, none}, []bool{true, false}},
+		"without an order all may start":                                {MakeJobSet("js").Entry("a", 2).Entry("b", 2), []v1alpha2.ReplicatedJobStatus{none, none}, []bool{true, true}},
+		"in order the first may start":                                  {inOrder, []v1alpha2.ReplicatedJobStatus{none, none, none}, []bool{true, false, false}},
+		"in order the second follows the first":                         {inOrder, []v1alpha2.ReplicatedJobStatus{ready, none, none}, []bool{true, true, false}},
+		"in order a half-ready replicatedJob delays the next":           {inOrder, []v1alpha2.ReplicatedJobStatus{status(1, 0, 0), none, none}, []bool{true, false, false}},
+		"in order succeeded Jobs count as ready":                        {inOrder, []v1alpha2.ReplicatedJobStatus{status(1, 1, 0), none, none}, []bool{true, true, false}},
+		"in order failed Jobs do not":                                   {inOrder, []v1alpha2.ReplicatedJobStatus{status(0, 1, 1), none, none}, []bool{true, false, false}},
+		"in order no replicatedJob starts before all earlier ones have": {inOrder, []v1alpha2.ReplicatedJobStatus{none, ready, none}, []bool{true, false, false}},
+		"a dependency on Ready waits":                                   {chain, []v1alpha2.ReplicatedJobStatus{none, none, none}, []bool{true, false, false}},
+		"a dependency on Ready is met":                                  {chain, []v1alpha2.ReplicatedJobStatus{ready, none, none}, []bool{true, true, false}},
+		"a dependency on Complete is not met by Ready":                  {chain, []v1alpha2.ReplicatedJobStatus{ready, ready, none}, []bool{true, true, false}},
+		"all dependencies must be met":                                  {chain, []v1alpha2.ReplicatedJobStatus{done, none, none}, []bool{true, true, false}},
+		"all dependencies are met":                                      {chain, []v1alpha2.ReplicatedJobStatus{done, ready, none}, []bool{true, true, true}},
+		"a dependency on an unknown replicatedJob is never met":         {MakeJobSet("js").Entry("a", 1, DependsOn("x", v1alpha2.DependencyReady)), []v1alpha2.ReplicatedJobStatus{none}, []bool{false}},
+		"a replicatedJob without Jobs delays no other":                  {MakeJobSet("js").Entry("a", 0).Entry("b", 1).InOrder(), []v1alpha2.ReplicatedJobStatus{none, none}, []bool{true, true}},
+		"while suspended the order does not matter":                     {MakeJobSet("js").Entry("a", 2).Entry("b", 2).InOrder().Suspend(true), []v1alpha2.ReplicatedJobStatus{none, none}, []bool{true, true}},
+		"while suspended dependencies do":                               {MakeJobSet("js").Entry("a", 2).Entry("b", 2, DependsOn("a", v1alpha2.DependencyReady)).Suspend(true), []v1alpha2.ReplicatedJobStatus{none, none}, []bool{true, false}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -89,10 +89,10 @@ func TestPlacedByWebhook(t *testing.T) {
 		jobSet *JobSet
 		want   []string
 	}{
-		"without the annotation nothing is asked":   {jobSet: MakeJobSet("js").Workers(1)},
-		"the JobSet asks":                           {jobSet: MakeJobSet("js").Workers(1).Annotation(v1alpha2.ExclusiveKey, "rack"), want: []string{"the JobSet"}},
-		"a template asks":                           {jobSet: onTemplate, want: []string{"spec.replicatedJobs[1].template"}},
-		"the node selector strategy is carried out": {jobSet: MakeJobSet("js").Workers(1).Annotation(v1alpha2.ExclusiveKey, "rack").Annotation(v1alpha2.NodeSelectorStrategyKey, "true")},
+		"without the annotation nothing is requested": {jobSet: MakeJobSet("js").Workers(1)},
+		"the JobSet requests it":                      {jobSet: MakeJobSet("js").Workers(1).Annotation(v1alpha2.ExclusiveKey, "rack"), want: []string{"the JobSet"}},
+		"a template requests it":                      {jobSet: onTemplate, want: []string{"spec.replicatedJobs[1].template"}},
+		"the node selector strategy needs no webhook": {jobSet: MakeJobSet("js").Workers(1).Annotation(v1alpha2.ExclusiveKey, "rack").Annotation(v1alpha2.NodeSelectorStrategyKey, "true")},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

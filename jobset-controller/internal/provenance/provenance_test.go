@@ -21,13 +21,13 @@ func TestCopied(t *testing.T) {
 	stamped := map[string]string{}
 	Stamp(js, stamped)
 	if Copied(stamped, js.UID) {
-		t.Error("what was written for the JobSet itself is a copy")
+		t.Error("annotations of the JobSet itself are reported as a copy")
 	}
 	if !Copied(stamped, "another") {
-		t.Error("what was written for another JobSet is not a copy")
+		t.Error("annotations of another JobSet are not reported as a copy")
 	}
 	if Copied(map[string]string{storeUser: "x"}, js.UID) {
-		t.Error("what is older than stamps is a copy")
+		t.Error("annotations without a stamp are reported as a copy")
 	}
 	Stamp(&metav1.PartialObjectMetadata{}, stamped) // an owner of another kind
 	if diff := cmp.Diff(map[string]string{"holdfast.dev/written-for": "a-uid"}, stamped); diff != "" {

@@ -1,5 +1,5 @@
-// Package validation finds invalid fields of a JobSet, and returns their path and a message that says what would be
-// valid. It performs no I/O. The webhook rejects faults that a request introduces. The controller reports faults that
+// Package validation finds invalid fields of a JobSet, and returns their path and a message that describes a valid
+// value. It performs no I/O. The webhook rejects faults that a request introduces. The controller reports faults that
 // existed before the rules did.
 package validation
 

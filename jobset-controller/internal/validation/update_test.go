@@ -49,26 +49,26 @@ func TestUpdate(t *testing.T) {
 		finished      bool
 		want          string
 	}{
-		"nothing":                  {},
-		"suspend":                  {after: changes{suspended}},
-		"a queue resumes":          {before: changes{suspended}, after: changes{queue}},
-		"a queue suspends":         {before: changes{queue}, after: changes{suspended}},
-		"the same while it runs":   {after: changes{queue}, want: running},
-		"another image":            {after: changes{image}, want: running},
-		"another image in a queue": {before: changes{suspended}, after: changes{suspended, image}, want: stopped},
-		"more replicas":            {after: changes{func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs[0].Replicas = 3 }}, want: running},
-		"a label of the Job":       {before: changes{suspended}, after: changes{suspended, func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs[0].Template.Labels = map[string]string{"a": "b"} }}, want: stopped},
-		"a replicatedJob goes":     {after: changes{func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs = s.ReplicatedJobs[:1] }}, want: `spec.replicatedJobs: Invalid value: field is immutable: replicatedJobs cannot be added, removed or reordered: ["a" "b"] became ["a"]`},
-		"replicatedJobs swap": {after: changes{func(s *v1alpha2.JobSetSpec) {
+		"nothing":                    {},
+		"suspend":                    {after: changes{suspended}},
+		"a queue resumes":            {before: changes{suspended}, after: changes{queue}},
+		"a queue suspends":           {before: changes{queue}, after: changes{suspended}},
+		"the same while it runs":     {after: changes{queue}, want: running},
+		"another image":              {after: changes{image}, want: running},
+		"another image in a queue":   {before: changes{suspended}, after: changes{suspended, image}, want: stopped},
+		"more replicas":              {after: changes{func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs[0].Replicas = 3 }}, want: running},
+		"a label of the Job":         {before: changes{suspended}, after: changes{suspended, func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs[0].Template.Labels = map[string]string{"a": "b"} }}, want: stopped},
+		"a replicatedJob is removed": {after: changes{func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs = s.ReplicatedJobs[:1] }}, want: `spec.replicatedJobs: Invalid value: field is immutable: replicatedJobs cannot be added, removed or reordered: ["a" "b"] became ["a"]`},
+		"replicatedJobs are swapped": {after: changes{func(s *v1alpha2.JobSetSpec) {
 			s.ReplicatedJobs[0], s.ReplicatedJobs[1] = s.ReplicatedJobs[1], s.ReplicatedJobs[0]
 		}}, want: `spec.replicatedJobs: Invalid value: field is immutable: replicatedJobs cannot be added, removed or reordered: ["a" "b"] became ["b" "a"]`},
-		"a default is written down": {after: changes{func(s *v1alpha2.JobSetSpec) {
+		"a default is set explicitly": {after: changes{func(s *v1alpha2.JobSetSpec) {
 			s.ReplicatedJobs[0].Template.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
 			s.ReplicatedJobs[0].Template.Spec.Template.Spec.RestartPolicy = "OnFailure"
 		}}},
 		"another completion mode": {after: changes{unindexed}, want: running},
-		"managed by somebody now": {after: changes{func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("a.io/b") }}, want: `spec.managedBy: Invalid value: field is immutable`},
-		"managed by nobody now":   {before: changes{func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("a.io/b") }}, want: `spec.managedBy: Invalid value: field is immutable`},
+		"managedBy is set":        {after: changes{func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("a.io/b") }}, want: `spec.managedBy: Invalid value: field is immutable`},
+		"managedBy is removed":    {before: changes{func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("a.io/b") }}, want: `spec.managedBy: Invalid value: field is immutable`},
 		"default network":         {after: changes{func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{EnableDNSHostnames: ptr.To(true)} }}},
 		"no network":              {after: changes{func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{EnableDNSHostnames: ptr.To(false)} }}, want: `spec.network: Invalid value: field is immutable`},
 		"a success policy": {after: changes{func(s *v1alpha2.JobSetSpec) {
@@ -77,14 +77,14 @@ func TestUpdate(t *testing.T) {
 		"a startup policy": {after: changes{func(s *v1alpha2.JobSetSpec) {
 			s.StartupPolicy = &v1alpha2.StartupPolicy{StartupPolicyOrder: v1alpha2.InOrder}
 		}}, want: `spec.startupPolicy: Invalid value: field is immutable`},
-		"a failure policy, at last":          {after: changes{func(s *v1alpha2.JobSetSpec) { s.FailurePolicy = &v1alpha2.FailurePolicy{} }}},
-		"another size":                       {after: changes{sized(2, 2)}, want: running},
-		"another size with the gate":         {after: changes{sized(2, 2)}, features: all},
-		"no size":                            {after: changes{sized(0, 0)}, features: all, want: `spec.replicatedJobs[0].template.spec.parallelism: Invalid value: 0: parallelism must be >= 1; spec.replicatedJobs[0].template.spec.completions: Invalid value: 0: completions must be >= 1`},
-		"two sizes":                          {after: changes{sized(2, 3)}, features: all, want: `spec.replicatedJobs[0].template.spec.completions: Invalid value: 3: completions must be equal to parallelism for Elastic Indexed Jobs`},
-		"another size when it is over":       {after: changes{sized(2, 2)}, features: all, finished: true, want: `spec.replicatedJobs[0].template.spec: Forbidden: Cannot mutate parallelism or completions when JobSet is in a terminal state (Completed or Failed)`},
-		"another size of Jobs without order": {before: changes{unindexed}, after: changes{unindexed, sized(2, 2)}, features: all, want: running},
-		"another size and another image":     {after: changes{sized(2, 2), image}, features: all, want: running},
+		"a failure policy is added":            {after: changes{func(s *v1alpha2.JobSetSpec) { s.FailurePolicy = &v1alpha2.FailurePolicy{} }}},
+		"another size":                         {after: changes{sized(2, 2)}, want: running},
+		"another size with the gate":           {after: changes{sized(2, 2)}, features: all},
+		"no size":                              {after: changes{sized(0, 0)}, features: all, want: `spec.replicatedJobs[0].template.spec.parallelism: Invalid value: 0: parallelism must be >= 1; spec.replicatedJobs[0].template.spec.completions: Invalid value: 0: completions must be >= 1`},
+		"two sizes":                            {after: changes{sized(2, 3)}, features: all, want: `spec.replicatedJobs[0].template.spec.completions: Invalid value: 3: completions must be equal to parallelism for Elastic Indexed Jobs`},
+		"another size of a finished JobSet":    {after: changes{sized(2, 2)}, features: all, finished: true, want: `spec.replicatedJobs[0].template.spec: Forbidden: Cannot mutate parallelism or completions when JobSet is in a terminal state (Completed or Failed)`},
+		"another size of Jobs without indexes": {before: changes{unindexed}, after: changes{unindexed, sized(2, 2)}, features: all, want: running},
+		"another size and another image":       {after: changes{sized(2, 2), image}, features: all, want: running},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

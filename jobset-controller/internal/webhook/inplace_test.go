@@ -24,13 +24,13 @@ func TestJobSetThatCannotHaveAnAgentIsRejected(t *testing.T) {
 		want   string // part of the error; empty if accepted
 		warned string
 	}{
-		"workers without a command":           {js: noCommand().Annotation(timeout, "60s"), agents: agents, want: command},
-		"the same without in-place restarts":  {js: noCommand(), agents: agents},
-		"the same with a timeout that is bad": {js: noCommand().Annotation(timeout, "60"), agents: agents, want: "is not a duration"},
-		"a node that is lost at once":         {js: runnable().Annotation(timeout, "60s").Annotation(v1alpha2.NodeLostAfterKey, "1s"), agents: agents, want: "below the minimum"},
-		"no time to form":                     {js: runnable().Annotation(timeout, "60s").Annotation(v1alpha2.FormingTimeoutKey, "0s"), agents: agents, want: "below the minimum of 1s"},
-		"a delay that nobody can wait":        {js: runnable().Annotation(timeout, "60s").Annotation(v1alpha2.MaxRestartDelayKey, "-1s"), agents: agents, want: "below the minimum of 0s"},
-		"the same where no agents are added":  {js: noCommand().Annotation(timeout, "60s"), warned: "--inplace-store-address"},
+		"workers without a command":          {js: noCommand().Annotation(timeout, "60s"), agents: agents, want: command},
+		"the same without in-place restarts": {js: noCommand(), agents: agents},
+		"the same with an invalid timeout":   {js: noCommand().Annotation(timeout, "60"), agents: agents, want: "is not a duration"},
+		"a node that is lost too early":      {js: runnable().Annotation(timeout, "60s").Annotation(v1alpha2.NodeLostAfterKey, "1s"), agents: agents, want: "below the minimum"},
+		"no time to form":                    {js: runnable().Annotation(timeout, "60s").Annotation(v1alpha2.FormingTimeoutKey, "0s"), agents: agents, want: "below the minimum of 1s"},
+		"a negative delay":                   {js: runnable().Annotation(timeout, "60s").Annotation(v1alpha2.MaxRestartDelayKey, "-1s"), agents: agents, want: "below the minimum of 0s"},
+		"the same where no agents are added": {js: noCommand().Annotation(timeout, "60s"), warned: "--inplace-store-address"},
 		"the sidecar where there is no image": {
 			js: noCommand().Annotation(timeout, "60s").Annotation(v1alpha2.InPlaceDriverKey, "cri"), agents: agents, warned: "--inplace-agent-image"},
 		"a liveness probe": {
@@ -57,13 +57,13 @@ func TestUpdateThatMakesAnAgentImpossibleIsRejected(t *testing.T) {
 		old, new *JobSet
 		want     string
 	}{
-		"a JobSet with spares gets a queue":   {spares(), spares().Change(queued), "metadata.annotations[holdfast.dev/spares]: Forbidden: Kueue"},
-		"Kueue admits it without a queue":     {spares().Suspend(true), spares().Change(admitted), "metadata.annotations[holdfast.dev/spares]: Forbidden: Kueue"},
-		"the annotation is added":             {plain, asking, command},
-		"it was there":                        {asking, MakeJobSet("a").Workers(1).Annotation(timeout, "90s").Suspend(true), ""},
-		"it is removed":                       {asking, plain, ""},
-		"another problem comes to the one":    {asking, MakeJobSet("a").Workers(1).Annotation(timeout, "60s").Entry("b", 1), "spec.replicatedJobs[1]"},
-		"the container that is named is gone": {runnable().Annotation(timeout, "60s"), runnable().Annotation(timeout, "60s").Change(twoContainers), "inplace-container"},
+		"a JobSet with spares gets a queue": {spares(), spares().Change(queued), "metadata.annotations[holdfast.dev/spares]: Forbidden: Kueue"},
+		"Kueue admits it without a queue":   {spares().Suspend(true), spares().Change(admitted), "metadata.annotations[holdfast.dev/spares]: Forbidden: Kueue"},
+		"the annotation is added":           {plain, asking, command},
+		"the problem existed before":        {asking, MakeJobSet("a").Workers(1).Annotation(timeout, "90s").Suspend(true), ""},
+		"the annotation is removed":         {asking, plain, ""},
+		"another problem is added":          {asking, MakeJobSet("a").Workers(1).Annotation(timeout, "60s").Entry("b", 1), "spec.replicatedJobs[1]"},
+		"the named container is removed":    {runnable().Annotation(timeout, "60s"), runnable().Annotation(timeout, "60s").Change(twoContainers), "inplace-container"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := jobSets{agents: agents}.ValidateUpdate(t.Context(), tc.old.Obj(), tc.new.Obj())

@@ -55,10 +55,10 @@ func TestCarry(t *testing.T) {
 		carried string // in the annotation, after the webhook
 		refused bool
 	}{
-		"what the spec says goes before the annotation": {whole().Obj(), []func(*v1alpha2.JobSet){copied, annotated(`{}`)}, 1, carriedText, false},
-		"a manifest that somebody has changed":          {bare, []func(*v1alpha2.JobSet){annotated(carriedText)}, 0, "", false},
-		"nothing to carry":                              {bare, []func(*v1alpha2.JobSet){copied}, 0, "", false},
-		"a copy with an annotation that is damaged":     {bare, []func(*v1alpha2.JobSet){copied, annotated("{")}, 0, "", true},
+		"the spec takes precedence over the annotation":   {whole().Obj(), []func(*v1alpha2.JobSet){copied, annotated(`{}`)}, 1, carriedText, false},
+		"a manifest to which a user added the annotation": {bare, []func(*v1alpha2.JobSet){annotated(carriedText)}, 0, "", false},
+		"nothing to carry":                 {bare, []func(*v1alpha2.JobSet){copied}, 0, "", false},
+		"a copy with a damaged annotation": {bare, []func(*v1alpha2.JobSet){copied, annotated("{")}, 0, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			js := c.js.DeepCopy()

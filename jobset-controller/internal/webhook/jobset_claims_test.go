@@ -41,10 +41,10 @@ func TestExistingClaims(t *testing.T) {
 		js       *JobSet
 		want     string
 	}{
-		"no claim":                    {"other-a", size("9Gi"), js(v1alpha2.RetentionPolicyDelete), ""},
-		"one that is kept, and bound": {"data-a", bound, js(v1alpha2.RetentionPolicyRetain), ""},
-		"one that would be deleted":   {"data-a", bound, js(v1alpha2.RetentionPolicyDelete), prefix + `retentionPolicy.whenDeleted: Invalid value: "Delete": retentionPolicy must be retain when PVC exists: data-a`},
-		"one of another size":         {"data-a", size("2Gi"), js(v1alpha2.RetentionPolicyRetain), prefix + `templates[0].spec: Forbidden: spec does not match existing PVC data-a in namespace default`},
+		"no claim":                            {"other-a", size("9Gi"), js(v1alpha2.RetentionPolicyDelete), ""},
+		"a claim that is retained, and bound": {"data-a", bound, js(v1alpha2.RetentionPolicyRetain), ""},
+		"a claim that would be deleted":       {"data-a", bound, js(v1alpha2.RetentionPolicyDelete), prefix + `retentionPolicy.whenDeleted: Invalid value: "Delete": retentionPolicy must be retain when PVC exists: data-a`},
+		"a claim of another size":             {"data-a", size("2Gi"), js(v1alpha2.RetentionPolicyRetain), prefix + `templates[0].spec: Forbidden: spec does not match existing PVC data-a in namespace default`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()

@@ -94,7 +94,7 @@ func TestUpdateKeepsUnknownFieldsOfTheClient(t *testing.T) {
 	other.Spec.StartupPolicy.Rules[0].WaitForReplicatedJobsStatus = v1alpha2.WaitForReady
 	other.Spec.FailurePolicy.Rules[1].MaxRestarts = ptr.To[int32](9)
 	if diff := cmp.Diff(other.Obj().Spec, defaulted(t, whole().Obj(), other.Obj()).Spec); diff != "" {
-		t.Errorf("a change is for validation to refuse: %s", diff)
+		t.Errorf("a change is reverted instead of being left to validation: %s", diff)
 	}
 }
 
@@ -117,11 +117,11 @@ func TestResubmittedJobSetStartsFromZero(t *testing.T) {
 	live := MakeJobSet("a").Workers(1).Annotation(v1alpha2.InPlaceRestartsKey, "1").Annotation(v1alpha2.WrittenForKey, "a-uid").Obj()
 	want[v1alpha2.InPlaceRestartsKey], want[v1alpha2.WrittenForKey] = "1", "a-uid"
 	if diff := cmp.Diff(want, defaulted(t, live, js.Obj()).Annotations); diff != "" {
-		t.Errorf("applied once more: %s", diff)
+		t.Errorf("applied again: %s", diff)
 	}
 	next := live.DeepCopy()
 	next.Annotations[v1alpha2.InPlaceRestartsKey] = "2"
 	if diff := cmp.Diff(next.Annotations, defaulted(t, live, next).Annotations); diff != "" {
-		t.Errorf("a program that writes: %s", diff)
+		t.Errorf("written by a program: %s", diff)
 	}
 }

@@ -29,11 +29,11 @@ func TestCreate(t *testing.T) {
 		js   *JobSet
 		want string // part of the error; empty if accepted
 	}{
-		"no annotation":    {js: MakeJobSet("a").Workers(1)},
-		"a good timeout":   {js: runnable().Annotation(timeout, "60s")},
-		"no unit":          {js: MakeJobSet("a").Workers(1).Annotation(timeout, "60"), want: `Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`},
-		"an empty timeout": {js: MakeJobSet("a").Workers(1).Annotation(timeout, ""), want: "is empty"},
-		"a negative one":   {js: MakeJobSet("a").Workers(1).Annotation(timeout, "-1s"), want: "below the minimum"},
+		"no annotation":      {js: MakeJobSet("a").Workers(1)},
+		"a good timeout":     {js: runnable().Annotation(timeout, "60s")},
+		"no unit":            {js: MakeJobSet("a").Workers(1).Annotation(timeout, "60"), want: `Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`},
+		"an empty timeout":   {js: MakeJobSet("a").Workers(1).Annotation(timeout, ""), want: "is empty"},
+		"a negative timeout": {js: MakeJobSet("a").Workers(1).Annotation(timeout, "-1s"), want: "below the minimum"},
 		"a count that a program wrote": {
 			js: MakeJobSet("a").Workers(1).Annotation(v1alpha2.InPlaceRestartsKey, "many"),
 		},
@@ -51,12 +51,12 @@ func TestUpdateRefusesOnlyWhatItChanges(t *testing.T) {
 		old, new *v1alpha2.JobSet
 		want     string
 	}{
-		"a bad value that was there": {old: bad, new: bad},
-		"a bad value removed":        {old: bad, new: none},
-		"a bad value corrected":      {old: bad, new: good},
-		"a bad value added":          {old: none, new: bad, want: "is not a duration"},
-		"an empty value added":       {old: none, new: MakeJobSet("a").Annotation(timeout, "").Obj(), want: "is empty"},
-		"a good value spoilt":        {old: good, new: bad, want: "is not a duration"},
+		"an existing bad value":              {old: bad, new: bad},
+		"a bad value removed":                {old: bad, new: none},
+		"a bad value corrected":              {old: bad, new: good},
+		"a bad value added":                  {old: none, new: bad, want: "is not a duration"},
+		"an empty value added":               {old: none, new: MakeJobSet("a").Annotation(timeout, "").Obj(), want: "is empty"},
+		"a good value replaced by a bad one": {old: good, new: bad, want: "is not a duration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := jobSets{agents: agents}.ValidateUpdate(t.Context(), tc.old, tc.new)

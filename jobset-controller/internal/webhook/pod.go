@@ -18,7 +18,7 @@ import (
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 // +kubebuilder:webhook:path=/validate--v1-pod,mutating=false,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=vpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 
-// Domains looks up where the pods of a Job are, and whether a leader will appear.
+// Domains looks up the topology domain of the pods of a Job, and whether a leader will appear.
 type Domains interface {
 	// LeaderIsOver reports whether the Job with this name and UID gets no more pods with index 0. It returns false if
 	// the Job is not known yet.

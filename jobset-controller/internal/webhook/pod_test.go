@@ -62,15 +62,15 @@ func TestDefault(t *testing.T) {
 		domains domains
 		want    string // leader, waits, or a domain; empty if unchanged
 	}{
-		"the leader needs no domain":       {exclusivePod("0"), domains{}, "leader"},
-		"a follower of a placed leader":    {exclusivePod("1"), domains{"job": "r1"}, "r1"},
-		"a follower before its leader":     {exclusivePod("1"), domains{"job": ""}, "waits"},
-		"any pod when index 0 is over":     {exclusivePod("2", ofSecond), domains{second: ""}, "leader"},
-		"a follower of one that has led":   {exclusivePod("1", ofSecond), domains{second: "r1"}, "r1"},
-		"a copy of one that has led":       {exclusivePod("1", elected), domains{"job": "r1"}, "r1"},
-		"a pod that no Job owns":           {exclusivePod("0", orphan), domains{}, ""},
-		"a pod whose nodes were reserved":  {exclusivePod("1", reserved), domains{}, ""},
-		"a pod that says nothing about it": {&corev1.Pod{}, domains{}, ""},
+		"the leader needs no domain":               {exclusivePod("0"), domains{}, "leader"},
+		"a follower of a placed leader":            {exclusivePod("1"), domains{"job": "r1"}, "r1"},
+		"a follower before its leader":             {exclusivePod("1"), domains{"job": ""}, "waits"},
+		"any pod when index 0 has finished":        {exclusivePod("2", ofSecond), domains{second: ""}, "leader"},
+		"a follower of a leader that has finished": {exclusivePod("1", ofSecond), domains{second: "r1"}, "r1"},
+		"a copy of a promoted leader":              {exclusivePod("1", elected), domains{"job": "r1"}, "r1"},
+		"a pod that no Job owns":                   {exclusivePod("0", orphan), domains{}, ""},
+		"a pod whose nodes were reserved":          {exclusivePod("1", reserved), domains{}, ""},
+		"a pod without the annotation":             {&corev1.Pod{}, domains{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := pods{c.domains}
@@ -81,7 +81,7 @@ func TestDefault(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 			if _, err := w.ValidateCreate(t.Context(), c.pod); err != nil {
-				t.Errorf("what was prepared is refused: %v", err)
+				t.Errorf("a prepared pod is refused: %v", err)
 			}
 		})
 	}

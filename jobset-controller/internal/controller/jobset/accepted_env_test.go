@@ -38,7 +38,8 @@ func TestRejectedJobsAreReportedInACondition(t *testing.T) {
 	w.awaitCondition("a", "Running=False/WaitingForJobs")
 }
 
-// The next manager does not know what was rejected, and might not find out immediately.
+// The next manager has no record of the rejection, and its own attempt to create the Jobs might fail for another
+// reason.
 func TestNewManagerKeepsTheReportOfRejectedJobs(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Entry("bad", 2, func(e *v1alpha2.ReplicatedJob) {
@@ -66,18 +67,18 @@ func TestNewManagerKeepsTheReportOfRejectedJobs(t *testing.T) {
 
 func TestValidPartsOfAnInvalidSpecAreApplied(t *testing.T) {
 	for name, js := range map[string]*JobSet{
-		"a pattern that is none": MakeJobSet("a").Workers(1).MaxRestarts(1).
+		"an invalid pattern": MakeJobSet("a").Workers(1).MaxRestarts(1).
 			Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.FailJobSet, OnJobFailureMessagePatterns: []string{"("}}),
 		"a coordinator that does not exist": MakeJobSet("a").Workers(1).MaxRestarts(1).
 			Change(func(js *v1alpha2.JobSet) {
 				js.Spec.Coordinator = &v1alpha2.Coordinator{ReplicatedJob: "x", JobIndex: -1}
 			}),
-		"a success of nobody": MakeJobSet("a").Workers(1).MaxRestarts(1).Success(v1alpha2.OperatorAll, "x"),
+		"success of an unknown replicatedJob": MakeJobSet("a").Workers(1).MaxRestarts(1).Success(v1alpha2.OperatorAll, "x"),
 		"a claim without a name": MakeJobSet("a").Workers(1).MaxRestarts(1).
 			Change(func(js *v1alpha2.JobSet) {
 				js.Spec.VolumeClaimPolicies = []v1alpha2.VolumeClaimPolicy{{Templates: []corev1.PersistentVolumeClaim{{}}}, {}}
 			}),
-		"a bad time-out": MakeJobSet("a").Workers(1).MaxRestarts(1).Annotation(v1alpha2.StuckPodTimeoutKey, "soon"),
+		"an invalid timeout": MakeJobSet("a").Workers(1).MaxRestarts(1).Annotation(v1alpha2.StuckPodTimeoutKey, "soon"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

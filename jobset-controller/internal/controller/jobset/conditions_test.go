@@ -47,7 +47,7 @@ func FuzzConditionsAreValid(f *testing.F) {
 			}
 			for _, c := range status.Conditions {
 				if !utf8.ValidString(c.Message) {
-					t.Errorf("message of %s is not a text", c.Type)
+					t.Errorf("message of %s is not valid UTF-8", c.Type)
 				}
 			}
 		}

@@ -35,7 +35,7 @@ func TestStaleCacheRepeatsNoWrites(t *testing.T) {
 					t.Errorf("%d calls, want %d (%v)", got, want, err)
 				}
 				if want == 0 && result.RequeueAfter == 0 {
-					t.Error("nobody looks again should the cache never show it")
+					t.Error("no requeue in case the cache never shows the write")
 				}
 			}
 		})
@@ -95,12 +95,12 @@ func TestRejectedWritesAreNotRepeatedInEveryReconcile(t *testing.T) {
 		err    error
 		reason string
 	}{
-		"an invalid Job":       {func(m *memory) { m.jobs = nil }, invalid, jobCreationFailed},
-		"a Job beyond a quota": {func(m *memory) { m.jobs = nil }, apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "a", errors.New("exceeded quota")), jobCreationFailed},
-		"a foreign Job":        {func(m *memory) { m.jobs = nil }, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "jobs"}, "a"), jobCreationFailed},
-		"a suspension":         {func(m *memory) { m.jobSet.Spec.Suspend = new(true) }, invalid, jobUpdateFailed},
-		"a resumption":         {suspendAll, invalid, jobUpdateFailed},
-		"a deletion":           {func(m *memory) { m.jobSet.Status.Restarts++ }, invalid, jobUpdateFailed},
+		"an invalid Job":             {func(m *memory) { m.jobs = nil }, invalid, jobCreationFailed},
+		"a Job that exceeds a quota": {func(m *memory) { m.jobs = nil }, apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "a", errors.New("exceeded quota")), jobCreationFailed},
+		"a foreign Job":              {func(m *memory) { m.jobs = nil }, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "jobs"}, "a"), jobCreationFailed},
+		"a suspension":               {func(m *memory) { m.jobSet.Spec.Suspend = new(true) }, invalid, jobUpdateFailed},
+		"a resumption":               {suspendAll, invalid, jobUpdateFailed},
+		"a deletion":                 {func(m *memory) { m.jobSet.Status.Restarts++ }, invalid, jobUpdateFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const size = 20
@@ -130,7 +130,7 @@ func TestRejectedWritesAreNotRepeatedInEveryReconcile(t *testing.T) {
 			m.jobCalls.Store(0)
 			_, _ = r.Reconcile(t.Context(), m.jobSet.DeepCopy())
 			if got := m.jobCalls.Load(); got != size {
-				t.Errorf("when the spec has changed: %d calls", got)
+				t.Errorf("after a spec change: %d calls", got)
 			}
 		})
 	}
@@ -159,10 +159,10 @@ func TestServiceOfAnotherOwnerIsNotReadInEveryReconcile(t *testing.T) {
 		m.jobCalls.Store(0)
 		result, err := r.Reconcile(t.Context(), m.jobSet.DeepCopy())
 		if got := m.jobCalls.Load(); err != nil || got != want {
-			t.Errorf("pass %d: %d calls, want %d (%v)", i, got, want, err)
+			t.Errorf("reconcile %d: %d calls, want %d (%v)", i, got, want, err)
 		}
 		if result.RequeueAfter == 0 {
-			t.Errorf("pass %d: nobody asks again", i)
+			t.Errorf("reconcile %d: no requeue", i)
 		}
 	}
 }

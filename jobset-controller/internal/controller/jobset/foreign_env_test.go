@@ -102,7 +102,7 @@ func TestStatusOfThePublishedControllerIsReplaced(t *testing.T) {
 	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
 	w.Eventually(func() string {
 		if s := w.jobSet("a").Status; s.PreviousInPlaceRestartAttempt != nil || s.CurrentInPlaceRestartAttempt != nil {
-			return "the attempts are still there"
+			return "the attempts still exist"
 		}
 		return ""
 	})

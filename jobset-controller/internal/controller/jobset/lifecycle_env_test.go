@@ -99,11 +99,11 @@ func TestExpiredJobSetIsDeleted(t *testing.T) {
 			return ""
 		}
 		last = js
-		return "the JobSet is still there"
+		return "the JobSet still exists"
 	})
 	completed := meta.FindStatusCondition(last.Status.Conditions, "Completed")
 	if completed == nil || time.Now().Before(completed.LastTransitionTime.Add(ttl*time.Second)) {
-		t.Errorf("deleted early: %v", completed)
+		t.Errorf("deleted too early: %v", completed)
 	}
 }
 

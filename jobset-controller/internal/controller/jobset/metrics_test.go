@@ -38,9 +38,9 @@ func TestLargestUsedBudgetShareIsServed(t *testing.T) {
 		reader jobSetReader
 		want   []float64
 	}{
-		"none is there":     {jobSetReader{}, []float64{0}},
-		"the nearest":       {jobSetReader{jobSets: []*v1alpha2.JobSet{allows(10, 2), allows(4, 3), allows(100, 50)}}, []float64{0.75}},
-		"nobody could look": {jobSetReader{err: errors.New("the cache has not started")}, nil},
+		"no JobSets":             {jobSetReader{}, []float64{0}},
+		"the nearest":            {jobSetReader{jobSets: []*v1alpha2.JobSet{allows(10, 2), allows(4, 3), allows(100, 50)}}, []float64{0.75}},
+		"JobSets cannot be read": {jobSetReader{err: errors.New("the cache has not started")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := prometheus.NewRegistry()

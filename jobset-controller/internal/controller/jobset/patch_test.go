@@ -41,7 +41,7 @@ func TestPatchHasTheDifferencesAndTheUID(t *testing.T) {
 		"not the status":   {func(j *batchv1.Job) { j.Status.Active = 0 }, `{"metadata":{"uid":"u"}}`},
 		"a field":          {func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(false) }, `{"metadata":{"uid":"u"},"spec":{"suspend":false}}`},
 		"a selector":       {func(j *batchv1.Job) { j.Spec.Template.Spec.NodeSelector = map[string]string{"reserved": "true"} }, `{"metadata":{"uid":"u"},"spec":{"template":{"spec":{"nodeSelector":{"reserved":"true","spot":null}}}}}`},
-		"labels that go":   {func(j *batchv1.Job) { j.Spec.Template.Labels = map[string]string{"kept": "1"} }, `{"metadata":{"uid":"u"},"spec":{"template":{"metadata":{"labels":{"gone":null}}}}}`},
+		"a removed label":  {func(j *batchv1.Job) { j.Spec.Template.Labels = map[string]string{"kept": "1"} }, `{"metadata":{"uid":"u"},"spec":{"template":{"metadata":{"labels":{"gone":null}}}}}`},
 		"all labels":       {func(j *batchv1.Job) { j.Spec.Template.Labels = nil }, `{"metadata":{"uid":"u"},"spec":{"template":{"metadata":{"labels":null}}}}`},
 		"another number":   {func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](3) }, `{"metadata":{"uid":"u"},"spec":{"parallelism":3}}`},
 		"a new annotation": {func(j *batchv1.Job) { j.Annotations = map[string]string{"epoch": "2"} }, `{"metadata":{"annotations":{"epoch":"2"},"uid":"u"}}`},

@@ -23,25 +23,25 @@ func TestProgressDelay(t *testing.T) {
 		after    time.Duration
 		wait     time.Duration
 	}{
-		"Jobs start":                       {old: counts{Active: 1}, now: counts{Active: 2, Ready: 1}, wait: progressInterval},
-		"Jobs start, and have for a while": {old: counts{Active: 1}, now: counts{Active: 2}, after: progressInterval - 1, wait: 1},
-		"Jobs start, and have for long":    {old: counts{Active: 1}, now: counts{Active: 2}, after: progressInterval},
-		"the first starts":                 {old: counts{Suspended: 4}, now: counts{Active: 1, Suspended: 3}, wait: progressInterval},
-		"all are active":                   {old: counts{Active: 3}, now: counts{Active: 4}, wait: progressInterval},
-		"all are ready":                    {old: counts{Active: 4, Ready: 3}, now: counts{Active: 4, Ready: 4}},
-		"none is active any more":          {old: counts{Active: 1}, now: counts{}, wait: progressInterval},
-		"none of a suspended JobSet is":    {old: counts{Active: 1, Suspended: 4}, now: counts{Suspended: 4}, suspend: true},
-		"a failed Job is deleted":          {old: counts{Active: 3, Failed: 1}, now: counts{Active: 3}, wait: progressInterval},
-		"all are suspended":                {old: counts{Active: 4, Suspended: 3}, now: counts{Active: 4, Suspended: 4}, wait: progressInterval},
-		"it waits for something else": {old: counts{Active: 1}, now: counts{Active: 2}, wait: progressInterval, change: func(s *v1alpha2.JobSetStatus) {
+		"Jobs start":                                      {old: counts{Active: 1}, now: counts{Active: 2, Ready: 1}, wait: progressInterval},
+		"Jobs start within the interval":                  {old: counts{Active: 1}, now: counts{Active: 2}, after: progressInterval - 1, wait: 1},
+		"Jobs start after the interval":                   {old: counts{Active: 1}, now: counts{Active: 2}, after: progressInterval},
+		"the first Job starts":                            {old: counts{Suspended: 4}, now: counts{Active: 1, Suspended: 3}, wait: progressInterval},
+		"all Jobs are active":                             {old: counts{Active: 3}, now: counts{Active: 4}, wait: progressInterval},
+		"all Jobs are ready":                              {old: counts{Active: 4, Ready: 3}, now: counts{Active: 4, Ready: 4}},
+		"no Job is active any more":                       {old: counts{Active: 1}, now: counts{}, wait: progressInterval},
+		"no Job of a suspended JobSet is active any more": {old: counts{Active: 1, Suspended: 4}, now: counts{Suspended: 4}, suspend: true},
+		"a failed Job is deleted":                         {old: counts{Active: 3, Failed: 1}, now: counts{Active: 3}, wait: progressInterval},
+		"all Jobs are suspended":                          {old: counts{Active: 4, Suspended: 3}, now: counts{Active: 4, Suspended: 4}, wait: progressInterval},
+		"the JobSet waits for something else": {old: counts{Active: 1}, now: counts{Active: 2}, wait: progressInterval, change: func(s *v1alpha2.JobSetStatus) {
 			s.Conditions[0].Reason, s.Conditions[0].Message = "WaitingForJobs", "not all jobs are ready yet"
 		}},
 		"it runs": {old: counts{Active: 1}, now: counts{Active: 2}, change: func(s *v1alpha2.JobSetStatus) {
 			s.Conditions[0] = isTrue(v1alpha2.JobSetRunning, "AllJobsReady")
 		}},
-		"they are resumed":           {old: counts{Suspended: 4}, now: counts{Suspended: 1}, wait: progressInterval},
-		"one has succeeded":          {old: counts{Active: 4}, now: counts{Active: 3, Succeeded: 1}},
-		"one has failed":             {old: counts{Active: 4}, now: counts{Active: 3, Failed: 1}},
+		"Jobs are resumed":           {old: counts{Suspended: 4}, now: counts{Suspended: 1}, wait: progressInterval},
+		"a Job has succeeded":        {old: counts{Active: 4}, now: counts{Active: 3, Succeeded: 1}},
+		"a Job has failed":           {old: counts{Active: 4}, now: counts{Active: 3, Failed: 1}},
 		"the JobSet was restarted":   {old: counts{Active: 4}, now: counts{Active: 3}, change: func(s *v1alpha2.JobSetStatus) { s.Restarts++ }},
 		"a single Job was restarted": {old: counts{Active: 4}, now: counts{Active: 3, JobRestarts: []int32{1}}},
 		"a condition has changed": {old: counts{Active: 1}, now: counts{Active: 2}, change: func(s *v1alpha2.JobSetStatus) {

@@ -78,7 +78,7 @@ func TestDeletedJobIsRecreatedWithoutACharge(t *testing.T) {
 	w.collect("a-workers-0")
 	w.awaitJobs("a-workers-0@0")
 	if w.job("a-workers-0").UID == first.UID {
-		t.Error("the Job was not created anew")
+		t.Error("the Job was not recreated")
 	}
 }
 
@@ -164,7 +164,7 @@ func TestRestartOfAGroupOpensAnEpochFirst(t *testing.T) {
 	w.collect("a-workers-0")
 	w.awaitJobs("a-workers-0@1")
 	if job := w.job("a-workers-0"); job.Annotations[epoch.Annotation] != "2" || job.Spec.Template.Annotations[epoch.Annotation] != "2" {
-		t.Errorf("the new Job is not of the new epoch: %v", job.Annotations)
+		t.Errorf("the new Job does not have the new epoch: %v", job.Annotations)
 	}
 	w.awaitEpoch("a", want)
 
@@ -194,7 +194,7 @@ func TestJobsBeforeAFullRecreationAreReplacedWithoutACharge(t *testing.T) {
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
 	w.Always(func() string { return sandbox.Differs("jobs", "a-workers-0@0 a-workers-1@0", w.jobNames()) })
 	if got := w.job("a-workers-0").Annotations[epoch.Annotation]; got != "2" {
-		t.Errorf("the new Job is of epoch %q", got)
+		t.Errorf("the new Job has epoch %q", got)
 	}
 	w.awaitRestarts("a", 0, 0)
 }
@@ -211,10 +211,10 @@ func TestHandledFailureIsNotCharged(t *testing.T) {
 		change func(*batchv1.Job)
 		want   bool
 	}{
-		"the live Job has failed":     {func(*batchv1.Job) {}, true},
-		"the live Job is another one": {func(job *batchv1.Job) { job.UID = "old" }, false},
-		"the live Job is gone":        {func(job *batchv1.Job) { job.Name = "gone" }, false},
-		"the live Job runs":           {func(job *batchv1.Job) { *job = *w.job("a-other-0") }, false},
+		"the live Job has failed":         {func(*batchv1.Job) {}, true},
+		"the live Job is a different Job": {func(job *batchv1.Job) { job.UID = "old" }, false},
+		"the live Job is gone":            {func(job *batchv1.Job) { job.Name = "gone" }, false},
+		"the live Job is running":         {func(job *batchv1.Job) { *job = *w.job("a-other-0") }, false},
 	} {
 		s := &scope{jobSet: w.jobSet("a")}
 		s.decision.Job = w.job("a-workers-0")

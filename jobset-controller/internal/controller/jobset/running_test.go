@@ -25,13 +25,13 @@ func TestRunning(t *testing.T) {
 		w, x   status
 		want   string
 	}{
-		"pods come up": {js: js(), w: status{Ready: 1}, want: "False/WaitingForJobs: not all jobs are ready yet"},
-		"all is well":  {js: js(), w: status{Ready: 1, Succeeded: 1}, x: status{Ready: 1}, want: "True/AllJobsReady: all jobs are ready or have succeeded"},
-		"a stage has to be ready": {js: js().InOrder(), w: status{Ready: 1},
+		"pods are starting":  {js: js(), w: status{Ready: 1}, want: "False/WaitingForJobs: not all jobs are ready yet"},
+		"all Jobs are ready": {js: js(), w: status{Ready: 1, Succeeded: 1}, x: status{Ready: 1}, want: "True/AllJobsReady: all jobs are ready or have succeeded"},
+		"a stage must be ready": {js: js().InOrder(), w: status{Ready: 1},
 			want: "False/WaitingForStage: x is waiting for w to be Ready"},
-		"a stage has to succeed": {js: js().WaitFor(v1alpha2.WaitForSucceeded, "w"), w: status{Ready: 2},
+		"a stage must succeed": {js: js().WaitFor(v1alpha2.WaitForSucceeded, "w"), w: status{Ready: 2},
 			want: "False/WaitingForStage: x is waiting for w to be Succeeded"},
-		"the last stage comes up": {js: js().InOrder(), w: status{Ready: 2}, want: "False/WaitingForJobs: not all jobs are ready yet"},
+		"the last stage is starting": {js: js().InOrder(), w: status{Ready: 2}, want: "False/WaitingForJobs: not all jobs are ready yet"},
 		"a replicatedJob depends on another": {js: MakeJobSet("a").Entry("w", 2).Entry("x", 1, DependsOn("w", v1alpha2.DependencyComplete)), w: status{Ready: 2},
 			want: "False/WaitingForStage: x is waiting for its dependencies"},
 		"it is suspended": {js: js().Suspend(true), want: "False/JobSetSuspended: the JobSet is suspended"},
@@ -39,10 +39,10 @@ func TestRunning(t *testing.T) {
 			want: "False/Restarting: jobs are being recreated after a failure"},
 		"Jobs are being deleted": {js: js(), change: func(s *scope) { s.jobs.Previous = jobs(2) },
 			want: "False/WaitingForDeletion: jobs from before the restart have not been deleted yet"},
-		"the spec stands against it": {js: js().WaitFor(v1alpha2.WaitForReady, "nobody"), want: "False/NotAccepted: nothing is started, see condition Accepted"},
-		"it ends well": {js: js(), change: func(s *scope) { s.decided, s.decision.Outcome = true, policy.Complete },
+		"the spec is invalid": {js: js().WaitFor(v1alpha2.WaitForReady, "nobody"), want: "False/NotAccepted: nothing is started, see condition Accepted"},
+		"it completes": {js: js(), change: func(s *scope) { s.decided, s.decision.Outcome = true, policy.Complete },
 			want: "False/JobSetCompleted: the JobSet has completed"},
-		"it ends": {js: js(), change: func(s *scope) { s.decided, s.decision.Outcome = true, policy.Fail },
+		"it fails": {js: js(), change: func(s *scope) { s.decided, s.decision.Outcome = true, policy.Fail },
 			want: "False/JobSetFailed: the JobSet has failed"},
 	}
 	for name, c := range cases {
@@ -72,17 +72,17 @@ func TestAccepted(t *testing.T) {
 		stops   bool
 	}{
 		"nothing is wrong": {js: MakeJobSet("a").Workers(1), want: ""},
-		"nothing is wrong any more": {js: withConditions(MakeJobSet("a").Workers(1), isFalse("Accepted", "JobsRefused")), created: true,
+		"the API server has accepted the Jobs": {js: withConditions(MakeJobSet("a").Workers(1), isFalse("Accepted", "JobsRefused")), created: true,
 			want: "True/SpecAccepted: the spec can be applied as written"},
 		"it is not known yet whether the API server still refuses the Jobs": {js: withConditions(MakeJobSet("a").Workers(1), isFalse("Accepted", "JobsRefused")),
 			want: "False/JobsRefused: "},
 		"another spec is not known to be refused": {js: withConditions(MakeJobSet("a").Workers(1), isFalse("Accepted", "JobsRefused")).
 			Change(func(js *v1alpha2.JobSet) { js.Generation = 2 }), want: "True/SpecAccepted: the spec can be applied as written"},
-		"a feature is off": {js: MakeJobSet("a").Workers(1).Rule(single), want: "False/FeatureDisabled: spec.failurePolicy.rules[0].action: Forbidden: " +
+		"a feature is disabled": {js: MakeJobSet("a").Workers(1).Rule(single), want: "False/FeatureDisabled: spec.failurePolicy.rules[0].action: Forbidden: " +
 			"RestartJob and RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate is disabled; nothing is started"},
-		"a fault that does not stop it": {js: MakeJobSet("a").Workers(1).Rule(bad), want: "False/InvalidSpec: spec.failurePolicy.rules[0].onJobFailureMessagePatterns[0]: " +
+		"a fault that does not block the JobSet": {js: MakeJobSet("a").Workers(1).Rule(bad), want: "False/InvalidSpec: spec.failurePolicy.rules[0].onJobFailureMessagePatterns[0]: " +
 			"Invalid value: \"(\": is not a regular expression (RE2): error parsing regexp: missing closing ): `(`; the rest is applied"},
-		"a sequence that is not told": {js: MakeJobSet("a").Workers(1).Entry("b", 1).WaitFor(v1alpha2.WaitForReady, "workers", "b"),
+		"an invalid sequence": {js: MakeJobSet("a").Workers(1).Entry("b", 1).WaitFor(v1alpha2.WaitForReady, "workers", "b"),
 			want: "False/InvalidSpec: spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: \"b\": is the last replicatedJob: " +
 				"no later replicatedJob can wait for it; nothing is started"},
 		"the API server refuses the Jobs": {js: MakeJobSet("a").Workers(1), refused: "no", want: "False/JobsRefused: no"},

@@ -40,7 +40,7 @@ func TestFailedJobsAreRecreatedAloneInOneReconcile(t *testing.T) {
 	w.create(MakeJobSet("a").Workers(3).MaxRestarts(3).Rule(alone(v1alpha2.RestartJob)))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0", "a-workers-2@0")
 	if got := w.job("a-workers-0").Labels[v1alpha2.JobRestartsKey]; got != "0" {
-		t.Errorf("a new Job says that it was restarted %q times", got)
+		t.Errorf("a new Job carries the restart count %q", got)
 	}
 	w.Stop()
 	w.fail("a-workers-0")
@@ -172,7 +172,7 @@ func TestRecoveryDoesNotWaitForThePodsOfAFailedJob(t *testing.T) {
 	w.failing("a-workers-0")
 	w.awaitRestarts("a", 1, 1)
 	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
-	w.fail("a-workers-0") // this changes nothing
+	w.fail("a-workers-0") // this has no effect
 	w.Always(func() string { return cmp.Diff(int32(1), w.jobSet("a").Status.Restarts) })
 }
 

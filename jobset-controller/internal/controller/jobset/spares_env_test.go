@@ -91,8 +91,8 @@ func TestAJobSetCompletesWithoutThePodThatReplacesALostOne(t *testing.T) {
 	})
 }
 
-// A stage that waits for success does not start earlier: if the store lost its data, nothing would say that the worker in
-// the spare has finished.
+// A stage that waits for success does not start earlier: if the store lost its data, nothing would show that the worker
+// in the spare has finished.
 func TestASparedStageStillWaitsForItsJobs(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	js := withSpares("1").Entry("x", 1, runnable("train"), func(e *v1alpha2.ReplicatedJob) {
@@ -268,7 +268,7 @@ func TestSparesEndWhenTheirJobSetIsQueued(t *testing.T) {
 			w.collect("a-w-spares")
 			w.Always(func() string { return sandbox.Differs("jobs", "a-w-0@0", w.jobNames()) })
 			if len(w.eventsWith(inPlaceRefused)) == 0 {
-				t.Error("no event says why")
+				t.Error("no event gives the reason")
 			}
 		})
 	}

@@ -30,7 +30,7 @@ func TestRestartIsNotRecordedOnAChangedJobSet(t *testing.T) {
 	s := &scope{jobSet: stale, decided: true, decision: policy.Decision{Outcome: policy.Restart, Reason: "DefaultFailurePolicy"}}
 	result, err := r.writeStatus(t.Context(), s)
 	if err != nil || result.RequeueAfter == 0 {
-		t.Errorf("not tried again: %v, %v", result, err)
+		t.Errorf("not retried: %v, %v", result, err)
 	}
 	if got := w.jobSet("a").Status.Restarts; got != 0 || len(w.Events()) > 0 {
 		t.Errorf("%d restarts, events %q", got, w.Events())
@@ -39,7 +39,7 @@ func TestRestartIsNotRecordedOnAChangedJobSet(t *testing.T) {
 
 	s.jobSet, s.pending = w.jobSet("a"), nil
 	if _, err := r.writeStatus(t.Context(), s); err != nil || w.jobSet("a").Status.Restarts != 1 {
-		t.Errorf("not recorded on the JobSet as it is: %v", err)
+		t.Errorf("not recorded on the current JobSet: %v", err)
 	}
 	w.countIs("jobset_restarts_total", 1)
 }

@@ -60,7 +60,7 @@ func TestStatus(t *testing.T) {
 		"a JobSet that starts has no conditions": {
 			scope: scope{jobSet: running().Obj(), tallies: starting}, want: map[string]string{},
 		},
-		"a JobSet that never restarted does not say that it is ready again": {
+		"a JobSet that never restarted does not report that it is ready again": {
 			scope: scope{jobSet: running().Obj(), tallies: ready}, want: map[string]string{},
 		},
 		"a restart is announced with its action": {
@@ -68,12 +68,12 @@ func TestStatus(t *testing.T) {
 			want:   map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy"},
 			events: []string{"Warning RestartJobSetFailurePolicyAction"},
 		},
-		"a restart is over when all Jobs are ready": {
+		"a restart ends when all Jobs are ready": {
 			scope:  scope{jobSet: running(restarting).Obj(), tallies: ready},
 			want:   map[string]string{"RestartingJobSet": "False/JobsReady"},
 			events: []string{"Normal JobsReady"},
 		},
-		"a restart goes on while a Job is not ready": {
+		"a restart continues while a Job is not ready": {
 			scope: scope{jobSet: running(restarting).Obj(), tallies: starting},
 			want:  map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy"},
 		},
@@ -92,7 +92,7 @@ func TestStatus(t *testing.T) {
 			scope: scope{jobSet: running(restarting).Obj(), tallies: ready, decision: fail},
 			want:  map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy"},
 		},
-		"a suspended JobSet says so and no longer restarts": {
+		"a suspended JobSet reports the suspension and no longer restarts": {
 			scope:  scope{jobSet: running(restarting).Suspend(true).Obj(), tallies: starting, settled: true},
 			want:   map[string]string{"Suspended": "True/SuspendedJobs", "RestartingJobSet": "False/JobSetSuspended"},
 			events: []string{"Normal SuspendedJobs", "Normal JobSetSuspended"},
@@ -104,7 +104,7 @@ func TestStatus(t *testing.T) {
 			scope: scope{jobSet: running(isTrue(v1alpha2.JobSetSuspended, "SuspendedJobs")).Obj(), tallies: starting},
 			want:  map[string]string{"Suspended": "True/SuspendedJobs"},
 		},
-		"a resumed JobSet says so": {
+		"a resumed JobSet reports that it is resumed": {
 			scope:  scope{jobSet: running(isTrue(v1alpha2.JobSetSuspended, "SuspendedJobs")).Obj(), tallies: starting, settled: true},
 			want:   map[string]string{"Suspended": "False/ResumeJobs"},
 			events: []string{"Normal ResumeJobs"},
@@ -124,7 +124,7 @@ func TestStatus(t *testing.T) {
 				"StartupPolicyCompleted": "True/InOrderStartupPolicyCompleted"},
 			events: []string{"Normal InOrderStartupPolicyCompleted"},
 		},
-		"an ordered start completes with a last stage that finishes before it was seen ready": {
+		"an ordered start completes with a last stage that finishes before it was observed as ready": {
 			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyInProgress, "InOrderStartupPolicyInProgress")).Obj(),
 				tallies: []v1alpha2.ReplicatedJobStatus{{Name: "w", Succeeded: 1}}, decided: true,
 				decision: policy.Decision{Outcome: policy.Complete, Reason: "AllJobsCompleted"}},
@@ -132,7 +132,7 @@ func TestStatus(t *testing.T) {
 				"StartupPolicyCompleted": "True/InOrderStartupPolicyCompleted"},
 			events: []string{"Normal AllJobsCompleted", "Normal InOrderStartupPolicyCompleted"},
 		},
-		"an ordered start completes with a last stage that fails before it was seen ready": {
+		"an ordered start completes with a last stage that fails before it was observed as ready": {
 			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyInProgress, "InOrderStartupPolicyInProgress")).Obj(),
 				tallies: []v1alpha2.ReplicatedJobStatus{{Name: "w", Failed: 1}}, decision: fail, decided: true},
 			want: map[string]string{"Failed": "True/ReachedMaxRestarts", "StartupPolicyInProgress": "False/InOrderStartupPolicyInProgress",
@@ -145,7 +145,7 @@ func TestStatus(t *testing.T) {
 			want:   map[string]string{"Failed": "True/ReachedMaxRestarts", "StartupPolicyInProgress": "False/JobSetFailed"},
 			events: []string{"Warning ReachedMaxRestarts", "Normal JobSetFailed"},
 		},
-		"a start that was complete is not undone by a pod that is unready for a while": {
+		"a completed start is not undone by a temporarily unready pod": {
 			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), tallies: starting},
 			want:  map[string]string{"StartupPolicyCompleted": "True/InOrderStartupPolicyCompleted"},
 		},
@@ -162,7 +162,7 @@ func TestStatus(t *testing.T) {
 			want:   map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy", "StartupPolicyCompleted": "False/InOrderStartupPolicyCompleted"},
 			events: []string{"Warning RestartJobSetFailurePolicyAction"},
 		},
-		"a condition that is False keeps why": {
+		"a condition that is False keeps its reason": {
 			scope:  scope{jobSet: running(isFalse(v1alpha2.JobSetRestarting, "JobsReady")).Suspend(true).Obj(), tallies: starting, settled: true},
 			want:   map[string]string{"Suspended": "True/SuspendedJobs", "RestartingJobSet": "False/JobsReady"},
 			events: []string{"Normal SuspendedJobs"},

@@ -52,7 +52,7 @@ func TestStuckPodOnADeletedNodeIsReleased(t *testing.T) {
 	w.stuck(restarting("1s"), "gone")
 	w.Eventually(func() string {
 		if w.podIsThere() {
-			return "the pod is still there"
+			return "the pod still exists"
 		}
 		return ""
 	})
@@ -75,7 +75,7 @@ func TestPodOnALivingNodeIsLeftToItsKubelet(t *testing.T) {
 	w.OK(w.Update(t.Context(), node))
 	w.Eventually(func() string {
 		if w.podIsThere() {
-			return "the pod is still there"
+			return "the pod still exists"
 		}
 		return ""
 	})
@@ -97,7 +97,7 @@ func TestPodOnASilentNodeIsReleasedAfterTheTimeout(t *testing.T) {
 	silent(time.Now().Add(-time.Hour))
 	w.Eventually(func() string {
 		if w.podIsThere() {
-			return "the pod is still there"
+			return "the pod still exists"
 		}
 		return ""
 	})

@@ -136,7 +136,7 @@ func TestStartTimeIsClearedFirstForOlderAPIServers(t *testing.T) {
 		t.Errorf("resumed with the selector %q", got)
 	}
 	if got := w.eventsWith("JobUpdateFailed"); len(got) > 0 {
-		t.Errorf("a refusal that is expected is reported: %q", got)
+		t.Errorf("an expected rejection is reported: %q", got)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestSuspendingAGroupOpensAnEpochFirst(t *testing.T) {
 		t.Fatalf("suspended before the crash: %s", got)
 	}
 	if got := sandbox.ConditionOf(w.jobSet("a").Status.Conditions, "Suspended"); got != "Suspended is absent" {
-		t.Errorf("said to be suspended before it is: %s", got)
+		t.Errorf("reported as suspended too early: %s", got)
 	}
 	if !before(w.Calls(), patchJobSet, patchJob) {
 		t.Errorf("the epoch did not come first: %v", w.Calls())
@@ -177,7 +177,7 @@ func TestSuspendingAGroupOpensAnEpochFirst(t *testing.T) {
 	w.suspend("a", false)
 	w.awaitSuspendedJobs("")
 	if got := w.job("a-workers-1").Spec.Template.Annotations[epoch.Annotation]; got != "2" {
-		t.Errorf("the pods of the resumed Job are of epoch %q", got)
+		t.Errorf("the pods of the resumed Job have epoch %q", got)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestResumeBeforeTheJobsWereStoppedStillEmptiesTheGroup(t *testing.T) {
 	w.stopPods("a-workers-0")
 	w.awaitSuspendedJobs("")
 	if got := w.job("a-workers-0").Spec.Template.Annotations[epoch.Annotation]; got != "2" {
-		t.Errorf("the pods of the resumed Job are of epoch %q", got)
+		t.Errorf("the pods of the resumed Job have epoch %q", got)
 	}
 }
 

@@ -36,13 +36,13 @@ func TestJobEventsAreDebouncedUnlessTheJobFails(t *testing.T) {
 		change func(*batchv1.Job)
 		want   time.Duration
 	}{
-		"one of few becomes ready":        {10, ready, 21 * time.Millisecond},
-		"one of a thousand becomes ready": {1000, ready, 120 * time.Millisecond},
-		"one of very many becomes ready":  {50000, ready, 500 * time.Millisecond},
-		"one of a thousand completes":     {1000, in(batchv1.JobComplete), 120 * time.Millisecond},
-		"one of a thousand fails":         {1000, in(batchv1.JobFailed), 0},
-		"one of a thousand is to fail":    {1000, in(batchv1.JobFailureTarget), 0},
-		"a label that is not a number":    {1000, func(j *batchv1.Job) { j.Labels[v1alpha2.GlobalReplicasKey] = "many" }, 20 * time.Millisecond},
+		"one of few becomes ready":           {10, ready, 21 * time.Millisecond},
+		"one of a thousand becomes ready":    {1000, ready, 120 * time.Millisecond},
+		"one of 50,000 becomes ready":        {50000, ready, 500 * time.Millisecond},
+		"one of a thousand completes":        {1000, in(batchv1.JobComplete), 120 * time.Millisecond},
+		"one of a thousand fails":            {1000, in(batchv1.JobFailed), 0},
+		"one of a thousand is about to fail": {1000, in(batchv1.JobFailureTarget), 0},
+		"a label that is not a number":       {1000, func(j *batchv1.Job) { j.Labels[v1alpha2.GlobalReplicasKey] = "many" }, 20 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := plan.NewBuilder(MakeJobSet("a").Workers(c.jobs).Obj(), epoch.First()).Job(0, 0)
@@ -51,7 +51,7 @@ func TestJobEventsAreDebouncedUnlessTheJobFails(t *testing.T) {
 			q := &delays{after: map[string]time.Duration{}}
 			jobEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
 			if got, written := q.after["default/a"]; !written || got != c.want {
-				t.Errorf("told %v after %s, want %s", written, got, c.want)
+				t.Errorf("enqueued %v after %s, want %s", written, got, c.want)
 			}
 		})
 	}
@@ -59,7 +59,7 @@ func TestJobEventsAreDebouncedUnlessTheJobFails(t *testing.T) {
 	q := &delays{after: map[string]time.Duration{}}
 	jobEvents().Create(t.Context(), event.CreateEvent{Object: foreign}, q)
 	if len(q.after) > 0 {
-		t.Errorf("a Job that no JobSet owns is told to %v", q.after)
+		t.Errorf("a Job without a JobSet enqueues %v", q.after)
 	}
 }
 
@@ -73,14 +73,14 @@ func TestChangesOfCountersAreIgnored(t *testing.T) {
 		want   bool
 	}{
 		"more Jobs are ready":                 {change: status(func(s *v1alpha2.ReplicatedJobStatus) { s.Ready, s.Active = 2, 3 })},
-		"nothing, the cache asks":             {change: func(*v1alpha2.JobSet) {}, same: true, want: true},
+		"nothing, in a resync of the cache":   {change: func(*v1alpha2.JobSet) {}, same: true, want: true},
 		"a restart":                           {change: func(js *v1alpha2.JobSet) { js.Status.Restarts++ }, want: true},
 		"a restart of one Job":                {change: status(func(s *v1alpha2.ReplicatedJobStatus) { s.JobRestarts = []int32{1} }), want: true},
 		"the end":                             {change: func(js *v1alpha2.JobSet) { js.Status.TerminalState = "Failed" }, want: true},
 		"another spec":                        {change: func(js *v1alpha2.JobSet) { js.Generation++ }, want: true},
 		"an annotation":                       {change: func(js *v1alpha2.JobSet) { js.Annotations = map[string]string{"a": "b"} }, want: true},
 		"a label":                             {change: func(js *v1alpha2.JobSet) { js.Labels = map[string]string{"a": "b"} }, want: true},
-		"another object of its name":          {change: func(js *v1alpha2.JobSet) { js.UID = "other" }, want: true},
+		"another object with the same name":   {change: func(js *v1alpha2.JobSet) { js.UID = "other" }, want: true},
 		"the status of another replicatedJob": {change: status(func(s *v1alpha2.ReplicatedJobStatus) { s.Name = "x" }), want: true},
 	} {
 		t.Run(name, func(t *testing.T) {

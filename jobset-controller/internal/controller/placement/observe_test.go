@@ -106,7 +106,7 @@ func TestOnePodIsReadForEachCreatedPod(t *testing.T) {
 			read := 0
 			got, err := domainsOf(t, append(followers, c.leader), &read).Of(t.Context(), types.UID("job"), zone)
 			if err != nil || got != c.domain || read > c.most {
-				t.Errorf("the domain is %q, %v, want %q; %d pods were looked at, want at most %d", got, err, c.domain, read, c.most)
+				t.Errorf("the domain is %q, %v, want %q; %d pods were read, want at most %d", got, err, c.domain, read, c.most)
 			}
 		})
 	}
@@ -120,8 +120,8 @@ func TestCompletedPodHasNoDomain(t *testing.T) {
 		pods []*corev1.Pod
 		want string
 	}{
-		"nobody runs yet":   {[]*corev1.Pod{done}, ""},
-		"the new leader is": {[]*corev1.Pod{done, podOf("n", 1, "b")}, "b"},
+		"no pod is running yet":     {[]*corev1.Pod{done}, ""},
+		"the new leader is running": {[]*corev1.Pod{done, podOf("n", 1, "b")}, "b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := 0
@@ -140,9 +140,9 @@ func TestLeaderBelongsToTheJobByUID(t *testing.T) {
 		uid  types.UID
 		want bool
 	}{
-		"the Job":                       {"j", "job", true},
-		"another one that had its name": {"j", "earlier", false},
-		"one that is not in the cache":  {"k", "job", false},
+		"the Job":                           {"j", "job", true},
+		"an earlier Job with the same name": {"j", "earlier", false},
+		"a Job that is not in the cache":    {"k", "job", false},
 	} {
 		over, err := d.LeaderIsOver(t.Context(), types.NamespacedName{Namespace: "n", Name: c.name}, c.uid)
 		if err != nil || over != c.want {

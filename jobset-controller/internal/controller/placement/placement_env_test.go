@@ -63,7 +63,7 @@ func TestFollowerFollowsItsLeader(t *testing.T) {
 	w.awaitWhere(follower, "r1 [example.com/other]")
 }
 
-// The leader was rescheduled while followers were on their way to its old domain.
+// The leader was rescheduled while followers were being scheduled to its old domain.
 func TestFollowersOfAnotherDomainAreRecreated(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
@@ -147,7 +147,7 @@ func TestCompletedPodHoldsNoFollower(t *testing.T) {
 	follower := w.pod("f2", "2", held)
 	time.Sleep(4 * debounceHeld)
 	if got := w.where(follower); !strings.Contains(got, exclusive.Gate) {
-		t.Errorf("the follower goes where the Job was before it was suspended: %q", got)
+		t.Errorf("the follower is placed where the Job ran before it was suspended: %q", got)
 	}
 	leader := w.pod("f1", "1", func(p *corev1.Pod) { p.Annotations[exclusive.LeaderKey] = "true" })
 	w.bind(leader, "n2")
@@ -165,7 +165,7 @@ func TestFollowerWithoutALeaderLeads(t *testing.T) {
 	w.awaitWhere(first, " [example.com/other]")
 	time.Sleep(4 * debounceHeld)
 	if got := w.where(second); !strings.Contains(got, exclusive.Gate) {
-		t.Errorf("a second one leads: %q", got)
+		t.Errorf("a second pod leads: %q", got)
 	}
 	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(first), first))
 	first.Spec.SchedulingGates = nil

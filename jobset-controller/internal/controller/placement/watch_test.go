@@ -34,7 +34,7 @@ func TestOnlyRelevantChangesTriggerAReconcile(t *testing.T) {
 	}{
 		"nothing":                                {want: false},
 		"a container restarts":                   {after: func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}} }},
-		"a pod begins to run":                    {after: func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }},
+		"a pod starts running":                   {after: func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }},
 		"a follower's condition":                 {after: waiting("no room")},
 		"a pod gets a node":                      {after: func(p *corev1.Pod) { p.Spec.NodeName = "n" }, want: true},
 		"a pod is deleted":                       {after: func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }},
@@ -42,11 +42,11 @@ func TestOnlyRelevantChangesTriggerAReconcile(t *testing.T) {
 		"a pod fails":                            {after: func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, want: true},
 		"a pod succeeds":                         {after: func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, want: true},
 		"the gate is lifted":                     {before: func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: exclusive.Gate}} }, want: true},
-		"a pod may go elsewhere":                 {after: func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"rack": "a"} }, want: true},
+		"a pod may be scheduled elsewhere":       {after: func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"rack": "a"} }, want: true},
 		"an annotation":                          {after: func(p *corev1.Pod) { p.Annotations["a"] = "b" }, want: true},
-		"another pod of the name":                {after: func(p *corev1.Pod) { p.UID = "other" }, want: true},
-		"a leader finds no node, for a reason":   {before: lead, after: func(p *corev1.Pod) { lead(p); waiting("no room")(p) }, want: true},
-		"a leader with a node changes otherwise": {before: func(p *corev1.Pod) { lead(p); p.Spec.NodeName = "n" }, after: func(p *corev1.Pod) { lead(p); p.Spec.NodeName = "n"; waiting("x")(p) }},
+		"another pod with the same name":         {after: func(p *corev1.Pod) { p.UID = "other" }, want: true},
+		"a leader is unschedulable":              {before: lead, after: func(p *corev1.Pod) { lead(p); waiting("no room")(p) }, want: true},
+		"another change of a leader with a node": {before: func(p *corev1.Pod) { lead(p); p.Spec.NodeName = "n" }, after: func(p *corev1.Pod) { lead(p); p.Spec.NodeName = "n"; waiting("x")(p) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, after := follower(), follower()
@@ -57,12 +57,12 @@ func TestOnlyRelevantChangesTriggerAReconcile(t *testing.T) {
 				test.after(after)
 			}
 			if got := relevantChanges.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
-				t.Errorf("worth a look: %t, want %t", got, test.want)
+				t.Errorf("relevant: %t, want %t", got, test.want)
 			}
 		})
 	}
 	if !relevantChanges.Create(event.CreateEvent{Object: &corev1.Pod{}}) || !relevantChanges.Delete(event.DeleteEvent{Object: &corev1.Pod{}}) {
-		t.Error("a pod that comes or goes is not looked at")
+		t.Error("the creation or deletion of a pod is ignored")
 	}
 }
 
@@ -81,12 +81,12 @@ func TestEventsAreDebouncedExceptThoseOfLeaders(t *testing.T) {
 		change func(*corev1.Pod)
 		want   []string
 	}{
-		"a leader":                     {func(p *corev1.Pod) { p.Annotations[batchv1.JobCompletionIndexAnnotation] = "0" }, []string{"ns/job 0s"}},
-		"a follower that waits":        {func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: exclusive.Gate}} }, []string{"ns/job 250ms"}},
-		"a follower":                   {func(*corev1.Pod) {}, []string{"ns/job 1s"}},
-		"one of those without indexes": {func(p *corev1.Pod) { delete(p.Annotations, batchv1.JobCompletionIndexAnnotation) }, []string{"ns/job 1s"}},
-		"one of nobody":                {func(p *corev1.Pod) { p.OwnerReferences = nil }, nil},
-		"one that goes anywhere":       {func(p *corev1.Pod) { delete(p.Annotations, v1alpha2.ExclusiveKey) }, nil},
+		"a leader":                             {func(p *corev1.Pod) { p.Annotations[batchv1.JobCompletionIndexAnnotation] = "0" }, []string{"ns/job 0s"}},
+		"a follower that waits":                {func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: exclusive.Gate}} }, []string{"ns/job 250ms"}},
+		"a follower":                           {func(*corev1.Pod) {}, []string{"ns/job 1s"}},
+		"a pod without an index":               {func(p *corev1.Pod) { delete(p.Annotations, batchv1.JobCompletionIndexAnnotation) }, []string{"ns/job 1s"}},
+		"a pod without an owner":               {func(p *corev1.Pod) { p.OwnerReferences = nil }, nil},
+		"a pod that is not placed exclusively": {func(p *corev1.Pod) { delete(p.Annotations, v1alpha2.ExclusiveKey) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := follower()

@@ -106,10 +106,10 @@ func TestIndexedJobIsRefused(t *testing.T) {
 			job := lone(c.change)
 			before := job.DeepCopy()
 			if got := Refusal(inplace.OfJob(job)); !strings.Contains(got, c.why) || strings.Contains(got, "replicatedJobs") || strings.Contains(got, "JobSet") {
-				t.Errorf("%q does not say %q, or speaks of a JobSet", got, c.why)
+				t.Errorf("%q does not contain %q, or mentions a JobSet", got, c.why)
 			}
 			if Alone(job, settings, me) {
-				t.Error("it is prepared")
+				t.Error("the Job is prepared")
 			}
 			if diff := cmp.Diff(before, job); diff != "" {
 				t.Error(diff)
@@ -121,6 +121,6 @@ func TestIndexedJobIsRefused(t *testing.T) {
 func TestIndexedJobOfAnotherControllerIsUnchanged(t *testing.T) {
 	job := lone(func(job *batchv1.Job) { job.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") })
 	if Alone(job, settings, me) {
-		t.Error("it is prepared")
+		t.Error("the Job is prepared")
 	}
 }

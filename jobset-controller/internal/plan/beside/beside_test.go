@@ -52,7 +52,7 @@ func TestBudget(t *testing.T) {
 		"of a failure policy, alongside the annotation": {asking().Annotation(v1alpha2.MaxRestartsKey, "many"), 3, false},
 		"of the annotation":                             {asking().Change(none).Annotation(v1alpha2.MaxRestartsKey, "20"), 20, false},
 		"of neither":                                    {asking().Change(none), 0, false},
-		"of a bad annotation":                           {asking().Change(none).Annotation(v1alpha2.MaxRestartsKey, "many"), 0, true},
+		"of an invalid annotation":                      {asking().Change(none).Annotation(v1alpha2.MaxRestartsKey, "many"), 0, true},
 		"of a negative annotation":                      {asking().Change(none).Annotation(v1alpha2.MaxRestartsKey, "-1"), 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestPrepare(t *testing.T) {
 		s       inject.Settings
 		want    bool
 	}{
-		"the first of a JobSet that asks":                {asking(), nil, nil, settings, true},
+		"the first of a JobSet that requests agents":     {asking(), nil, nil, settings, true},
 		"one whose siblings are prepared":                {asking(), sibling(led(me)), nil, settings, true},
 		"one whose siblings were missed":                 {asking(), sibling(nil), nil, settings, false},
 		"one whose siblings another installation leads":  {asking(), sibling(led("other/one")), nil, settings, false},
@@ -90,11 +90,11 @@ func TestPrepare(t *testing.T) {
 		"of a JobSet that another has claimed":           {asking().Annotation(v1alpha2.LedByKey, "other/one"), nil, nil, settings, false},
 		"prepared by another installation":               {asking(), nil, led("other/one"), settings, false},
 		"created by our own controller":                  {asking(), nil, func(job *batchv1.Job) { job.Annotations[epoch.Annotation] = "1" }, settings, false},
-		"of no replicatedJob":                            {asking(), nil, func(job *batchv1.Job) { job.Labels[v1alpha2.ReplicatedJobNameKey] = "x" }, settings, false},
-		"of a JobSet that does not ask":                  {MakeJobSet("js").Workers(2), nil, nil, settings, false},
+		"without a replicatedJob":                        {asking(), nil, func(job *batchv1.Job) { job.Labels[v1alpha2.ReplicatedJobNameKey] = "x" }, settings, false},
+		"of a JobSet that requests no agents":            {MakeJobSet("js").Workers(2), nil, nil, settings, false},
 		"that cannot have an agent":                      {MakeJobSet("js").Workers(2).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"), nil, nil, settings, false},
 		"with restartStrategy InPlaceRestart":            {asking().Strategy(v1alpha2.InPlaceRestart), nil, nil, settings, false},
-		"with an annotation that is bad":                 {asking().Annotation(v1alpha2.FormingTimeoutKey, "soon"), nil, nil, settings, false},
+		"with an invalid annotation":                     {asking().Annotation(v1alpha2.FormingTimeoutKey, "soon"), nil, nil, settings, false},
 		"without an image to add":                        {asking(), nil, nil, inject.Settings{Store: settings.Store}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,11 +118,11 @@ func TestPreparedJobFailsWithoutALeader(t *testing.T) {
 		restarts int32
 		want     int32
 	}{
-		"a failure of each worker in each restart":  {nil, 8, 3, 32},
-		"never below the default":                   {nil, 1, 0, 6},
-		"what the author allows, if that is more":   {ptr.To[int32](100), 8, 3, 100},
-		"a budget without an end has none":          {nil, 1 << 18, math.MaxInt32, math.MaxInt32},
-		"an author that allows none does not count": {ptr.To[int32](0), 2, 1, 4},
+		"a failure of each worker in each restart": {nil, 8, 3, 32},
+		"never below the default":                  {nil, 1, 0, 6},
+		"a higher limit by the author is kept":     {ptr.To[int32](100), 8, 3, 100},
+		"an unlimited budget results in no limit":  {nil, 1 << 18, math.MaxInt32, math.MaxInt32},
+		"a limit of 0 by the author is raised":     {ptr.To[int32](0), 2, 1, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			js := asking().MaxRestarts(c.restarts).Change(func(js *v1alpha2.JobSet) {
@@ -137,7 +137,7 @@ func TestPreparedJobFailsWithoutALeader(t *testing.T) {
 				t.Errorf("backoffLimit is %d, want %d", got, c.want)
 			}
 			if *job.Spec.PodReplacementPolicy != batchv1.Failed {
-				t.Error("the Job replaces pods whose workers may run still")
+				t.Error("the Job replaces pods whose workers may still be running")
 			}
 		})
 	}
@@ -148,11 +148,11 @@ func TestJobBelongsToTheNextGeneration(t *testing.T) {
 		js   *JobSet
 		want string
 	}{
-		"the first":                      {asking(), "1"},
-		"that of the JobSet":             {asking().Annotation(epoch.Annotation, `{"epoch":4,"base":2,"recreate":0}`), "4"},
-		"the next, after a recreation":   {asking().Annotation(epoch.Annotation, `{"epoch":4,"base":2,"recreate":0}`).Restarts(1, 1), "5"},
-		"one that was followed already":  {asking().Annotation(epoch.Annotation, `{"epoch":5,"base":3,"recreate":0,"restarts":1,"counted":1}`).Restarts(1, 1), "5"},
-		"an unreadable one is the first": {asking().Annotation(epoch.Annotation, "x"), "1"},
+		"the first":                                {asking(), "1"},
+		"that of the JobSet":                       {asking().Annotation(epoch.Annotation, `{"epoch":4,"base":2,"recreate":0}`), "4"},
+		"the next, after a recreation":             {asking().Annotation(epoch.Annotation, `{"epoch":4,"base":2,"recreate":0}`).Restarts(1, 1), "5"},
+		"one that already includes the recreation": {asking().Annotation(epoch.Annotation, `{"epoch":5,"base":3,"recreate":0,"restarts":1,"counted":1}`).Restarts(1, 1), "5"},
+		"an unreadable one is the first":           {asking().Annotation(epoch.Annotation, "x"), "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			js := c.js.Obj()
@@ -161,7 +161,7 @@ func TestJobBelongsToTheNextGeneration(t *testing.T) {
 				t.Fatal(Refusal(js))
 			}
 			if job.Annotations[epoch.Annotation] != c.want || job.Spec.Template.Annotations[epoch.Annotation] != c.want {
-				t.Errorf("epoch %q, of its pods %q; want %s", job.Annotations[epoch.Annotation], job.Spec.Template.Annotations[epoch.Annotation], c.want)
+				t.Errorf("epoch %q on the Job, %q on its pods; want %s", job.Annotations[epoch.Annotation], job.Spec.Template.Annotations[epoch.Annotation], c.want)
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func TestRefusalNamesTheCause(t *testing.T) {
 		"exceed the limit": asking().Change(func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Replicas = 1<<20 + 1 }),
 	} {
 		if got := Refusal(js.Obj()); !strings.Contains(got, want) || (got == "") != (want == "") {
-			t.Errorf("%q does not say %q", got, want)
+			t.Errorf("%q does not contain %q", got, want)
 		}
 	}
 }

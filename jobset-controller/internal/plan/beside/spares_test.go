@@ -31,10 +31,10 @@ func TestGroupsOfOtherControllersHaveNoSpares(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Refusal(c.js); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
-				t.Errorf("%q does not say %q", got, c.want)
+				t.Errorf("%q does not contain %q", got, c.want)
 			}
 			if Prepare(c.js, nil, created(c.js), settings, me) != (c.want == "") {
-				t.Error("it is prepared, or is not")
+				t.Error("the Job is prepared although it is refused, or the other way around")
 			}
 		})
 	}
@@ -53,7 +53,7 @@ func TestGroupsOfOtherControllersHaveNoSpares(t *testing.T) {
 	pod.Labels[WorkerIndexKey], pod.Annotations[lwsSize] = "0", "2"
 	pod.Annotations[v1alpha2.InPlaceTimeoutKey] = "60s"
 	if !Declare(pod, set) {
-		t.Fatal("the LeaderWorkerSet does not ask")
+		t.Fatal("the LeaderWorkerSet does not request in-place restarts")
 	}
 	refusesSpares(t, "a LeaderWorkerSet", pod)
 }

@@ -49,10 +49,10 @@ func TestTopology(t *testing.T) {
 		annotations map[string]string
 		want        string
 	}{
-		"who asks for it":                         {map[string]string{v1alpha2.ExclusiveKey: rack}, rack},
-		"nobody who does not":                     {nil, ""},
-		"not those whose nodes are reserved":      {map[string]string{v1alpha2.ExclusiveKey: rack, v1alpha2.NodeSelectorStrategyKey: "true"}, ""},
-		"not those who only reserve, for nothing": {map[string]string{v1alpha2.NodeSelectorStrategyKey: "true"}, ""},
+		"a pod that requests it":         {map[string]string{v1alpha2.ExclusiveKey: rack}, rack},
+		"a pod that does not":            {nil, ""},
+		"a pod whose nodes are reserved": {map[string]string{v1alpha2.ExclusiveKey: rack, v1alpha2.NodeSelectorStrategyKey: "true"}, ""},
+		"a pod with only the strategy":   {map[string]string{v1alpha2.NodeSelectorStrategyKey: "true"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Topology(&metav1.ObjectMeta{Annotations: c.annotations}); got != c.want {
@@ -66,7 +66,7 @@ func TestLeaderAffinity(t *testing.T) {
 	for name, pod := range map[string]*corev1.Pod{
 		"the leader":             makePod("a-0", "0"),
 		"a pod without an index": makePod("a-x", ""),
-		"one that has affinities": makePod("a-0", "0", func(p *corev1.Pod) {
+		"a pod that has affinities": makePod("a-0", "0", func(p *corev1.Pod) {
 			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "zone"}}}}
 		}),
 	} {
@@ -109,12 +109,12 @@ func TestFollowerUsesTheDomainOfItsLeaderOrWaits(t *testing.T) {
 		wantTo string
 		waits  bool
 	}{
-		"the domain is known":               {makePod("a-1", "1"), "r1", false, "r1", false},
-		"it is not known yet":               {makePod("a-1", "1"), "", false, "", true},
-		"the copy of one in another domain": {makePod("a-1", "1", to("r0")), "r1", false, "r1", false},
-		"the copy of one, and not known":    {makePod("a-1", "1", to("r0")), "", false, "", true},
-		"the copy of one that waited":       {makePod("a-1", "1", held), "r1", false, "r1", false},
-		"index 0 is over, others run":       {makePod("a-1", "1"), "r1", true, "r1", false},
+		"the domain is known":                      {makePod("a-1", "1"), "r1", false, "r1", false},
+		"it is not known yet":                      {makePod("a-1", "1"), "", false, "", true},
+		"a copy of a pod in another domain":        {makePod("a-1", "1", to("r0")), "r1", false, "r1", false},
+		"a copy, and the domain is not known":      {makePod("a-1", "1", to("r0")), "", false, "", true},
+		"a copy of a waiting pod":                  {makePod("a-1", "1", held), "r1", false, "r1", false},
+		"index 0 has finished, others are running": {makePod("a-1", "1"), "r1", true, "r1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			Prepare(c.pod, c.domain, c.over)
@@ -122,13 +122,13 @@ func TestFollowerUsesTheDomainOfItsLeaderOrWaits(t *testing.T) {
 				t.Errorf("node selector %q, waits %v, affinity %v", got, Held(c.pod), c.pod.Spec.Affinity)
 			}
 			if !Prepared(c.pod) {
-				t.Error("it is not prepared")
+				t.Error("the pod is not prepared")
 			}
 		})
 	}
 	for name, pod := range map[string]*corev1.Pod{"a follower": makePod("a-1", "1"), "a leader": makePod("a-0", "0")} {
 		if Prepared(pod) {
-			t.Errorf("%s that nobody prepared is called prepared", name)
+			t.Errorf("%s is reported as prepared although it is not", name)
 		}
 	}
 }
@@ -138,13 +138,13 @@ func TestPodLeadsOnceTheLeaderHasEnded(t *testing.T) {
 		status batchv1.JobStatus
 		want   bool
 	}{
-		"at the start":                     {batchv1.JobStatus{}, false},
-		"others are over":                  {batchv1.JobStatus{CompletedIndexes: "1-4,6", FailedIndexes: ptr.To("5")}, false},
-		"the leader has completed":         {batchv1.JobStatus{CompletedIndexes: "0,3"}, true},
-		"so have those after it":           {batchv1.JobStatus{CompletedIndexes: "0-3"}, true},
-		"the leader has failed for good":   {batchv1.JobStatus{FailedIndexes: ptr.To("0")}, true},
-		"an interval without an end":       {batchv1.JobStatus{CompletedIndexes: "0-"}, false},
-		"ten, which begins with the digit": {batchv1.JobStatus{CompletedIndexes: "10"}, false},
+		"at the start":                         {batchv1.JobStatus{}, false},
+		"others have finished":                 {batchv1.JobStatus{CompletedIndexes: "1-4,6", FailedIndexes: ptr.To("5")}, false},
+		"the leader has completed":             {batchv1.JobStatus{CompletedIndexes: "0,3"}, true},
+		"the leader and others have completed": {batchv1.JobStatus{CompletedIndexes: "0-3"}, true},
+		"the leader has failed permanently":    {batchv1.JobStatus{FailedIndexes: ptr.To("0")}, true},
+		"an interval without an end":           {batchv1.JobStatus{CompletedIndexes: "0-"}, false},
+		"index 10, which contains the digit 0": {batchv1.JobStatus{CompletedIndexes: "10"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := makePod("a-1", "1")
@@ -161,10 +161,10 @@ func TestWaitingFollower(t *testing.T) {
 		pods []*corev1.Pod
 		want string
 	}{
-		"the first that waits, by name":  {[]*corev1.Pod{makePod("g", "2", held), makePod("f", "1", held)}, "f"},
-		"not one that is deleted":        {[]*corev1.Pod{makePod("f", "1", held, deleting)}, ""},
-		"not one that may go somewhere":  {[]*corev1.Pod{makePod("f", "1", to("r1"))}, ""},
-		"not one that has a node by now": {[]*corev1.Pod{makePod("f", "1", on("n1"))}, ""},
+		"the first waiting pod, by name":   {[]*corev1.Pod{makePod("g", "2", held), makePod("f", "1", held)}, "f"},
+		"not a pod that is being deleted":  {[]*corev1.Pod{makePod("f", "1", held, deleting)}, ""},
+		"not a pod that may be scheduled":  {[]*corev1.Pod{makePod("f", "1", to("r1"))}, ""},
+		"not a pod that has a node by now": {[]*corev1.Pod{makePod("f", "1", on("n1"))}, ""},
 	} {
 		got := ""
 		if pod := Waiting(c.pods); pod != nil {
@@ -181,13 +181,13 @@ func TestAnchor(t *testing.T) {
 		pods []*corev1.Pod
 		want string
 	}{
-		"nobody has a node": {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", held)}, ""},
+		"no pod has a node": {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", held)}, ""},
 		"the leader's":      {[]*corev1.Pod{makePod("f", "1", on("n1")), makePod("leader", "0", on("n0"))}, "leader"},
-		"a follower's while the leader is made anew": {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", on("n1"))}, "f"},
-		"not that of a leader that goes":             {[]*corev1.Pod{makePod("old", "0", on("n0"), deleting), makePod("f", "1", on("n1"))}, "f"},
+		"a follower's while the leader is recreated": {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", on("n1"))}, "f"},
+		"not that of a terminating leader":           {[]*corev1.Pod{makePod("old", "0", on("n0"), deleting), makePod("f", "1", on("n1"))}, "f"},
 		"not that of a leader that failed":           {[]*corev1.Pod{makePod("old", "0", on("n0"), failed), makePod("new", "0", on("n1"))}, "new"},
-		"nobody's after all have failed":             {[]*corev1.Pod{makePod("old", "0", on("n0"), failed), makePod("f", "1", held)}, ""},
-		"nobody's after the leader has succeeded":    {[]*corev1.Pod{makePod("leader", "0", on("n0"), succeeded), makePod("f", "1", held)}, ""},
+		"none after all have failed":                 {[]*corev1.Pod{makePod("old", "0", on("n0"), failed), makePod("f", "1", held)}, ""},
+		"none after the leader has succeeded":        {[]*corev1.Pod{makePod("leader", "0", on("n0"), succeeded), makePod("f", "1", held)}, ""},
 		"not that of a leader that has succeeded":    {[]*corev1.Pod{makePod("done", "0", on("n0"), succeeded, aged(9)), makePod("f", "1", on("n1"))}, "f"},
 		"the older of two leaders": {
 			[]*corev1.Pod{makePod("young", "0", on("n0"), aged(1)), makePod("old", "0", on("n1"), aged(5))}, "old"},
@@ -213,20 +213,20 @@ func TestPlan(t *testing.T) {
 		domain         string
 		release, evict string
 	}{
-		"one that waits goes to the leader":           {[]*corev1.Pod{leader, makePod("f", "1", held)}, "r1", "f", ""},
-		"one that is there stays":                     {[]*corev1.Pod{leader, makePod("f", "1", to("r1"), on("n1"))}, "r1", "", ""},
-		"one that will go there stays":                {[]*corev1.Pod{leader, makePod("f", "1", to("r1"))}, "r1", "", ""},
-		"one that runs elsewhere is evicted":          {[]*corev1.Pod{leader, makePod("f", "1", to("r2"), on("n2"))}, "r1", "", "f"},
-		"one that will go elsewhere too":              {[]*corev1.Pod{leader, makePod("f", "1", to("r2"))}, "r1", "", "f"},
-		"one that could go anywhere too":              {[]*corev1.Pod{leader, makePod("f", "1")}, "r1", "", "f"},
-		"one placed by luck without a selector stays": {[]*corev1.Pod{leader, makePod("f", "1", on("n1"))}, "r1", "", ""},
-		"one on a node that nobody knows stays":       {[]*corev1.Pod{leader, makePod("f", "1", on("lost"))}, "r1", "", ""},
-		"those that end are let be":                   {[]*corev1.Pod{leader, makePod("f", "1", on("n2"), deleting), makePod("g", "2", on("n2"), failed)}, "r1", "", ""},
-		"without a leader nobody is evicted":          {[]*corev1.Pod{makePod("f", "1", on("n1")), makePod("g", "2", on("n2"))}, "r1", "", ""},
-		"with a leader that waits nobody is either":   {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", on("n1")), makePod("g", "2", to("r2"))}, "r1", "", ""},
-		"but one that waits follows those that run":   {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", on("n1")), makePod("g", "2", held)}, "r1", "g", ""},
-		"pods without indexes are for the scheduler":  {[]*corev1.Pod{makePod("a", "", on("n1")), makePod("b", "", on("n2"))}, "r1", "", ""},
-		"a second leader is for the Job controller":   {[]*corev1.Pod{leader, makePod("other", "0", on("n2"))}, "r1", "", ""},
+		"a waiting pod is released to the domain of the leader": {[]*corev1.Pod{leader, makePod("f", "1", held)}, "r1", "f", ""},
+		"a pod in the domain stays":                             {[]*corev1.Pod{leader, makePod("f", "1", to("r1"), on("n1"))}, "r1", "", ""},
+		"a pod that will be scheduled there stays":              {[]*corev1.Pod{leader, makePod("f", "1", to("r1"))}, "r1", "", ""},
+		"a pod that runs elsewhere is evicted":                  {[]*corev1.Pod{leader, makePod("f", "1", to("r2"), on("n2"))}, "r1", "", "f"},
+		"a pod that will be scheduled elsewhere too":            {[]*corev1.Pod{leader, makePod("f", "1", to("r2"))}, "r1", "", "f"},
+		"a pod that could be scheduled anywhere too":            {[]*corev1.Pod{leader, makePod("f", "1")}, "r1", "", "f"},
+		"a pod placed in the domain by chance stays":            {[]*corev1.Pod{leader, makePod("f", "1", on("n1"))}, "r1", "", ""},
+		"a pod on an unknown node stays":                        {[]*corev1.Pod{leader, makePod("f", "1", on("lost"))}, "r1", "", ""},
+		"terminating and failed pods are left alone":            {[]*corev1.Pod{leader, makePod("f", "1", on("n2"), deleting), makePod("g", "2", on("n2"), failed)}, "r1", "", ""},
+		"without a leader no pod is evicted":                    {[]*corev1.Pod{makePod("f", "1", on("n1")), makePod("g", "2", on("n2"))}, "r1", "", ""},
+		"with a waiting leader no pod is evicted":               {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", on("n1")), makePod("g", "2", to("r2"))}, "r1", "", ""},
+		"a waiting pod follows running ones":                    {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", on("n1")), makePod("g", "2", held)}, "r1", "g", ""},
+		"pods without indexes are left to the scheduler":        {[]*corev1.Pod{makePod("a", "", on("n1")), makePod("b", "", on("n2"))}, "r1", "", ""},
+		"a second leader is left to the Job controller":         {[]*corev1.Pod{leader, makePod("other", "0", on("n2"))}, "r1", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := Plan(c.pods, c.domain, func(node string) string { return racks[node] })

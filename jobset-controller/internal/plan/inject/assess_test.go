@@ -60,16 +60,16 @@ func TestProblems(t *testing.T) {
 		"no command is fine with the cri driver":      {plain(noCommand, cri), ""},
 		"no command is fine without a driver":         {plain(noCommand, on(v1alpha2.InPlaceDriverKey, "none")), ""},
 		"no command is fine alongside agents by hand": {plain(byHand).Entry("driver", 1), ""},
-		"no command, alongside agents by hand, where a driver is asked for": {
+		"no command, alongside agents by hand, where a driver is requested": {
 			plain(byHand).Entry("driver", 1, on(v1alpha2.InPlaceDriverKey, "exec")), "spec.replicatedJobs[1].template.spec.template.spec.containers[0].command"},
 		"several containers": {
 			plain(two), at + "metadata.annotations[holdfast.dev/inplace-container]: Required value: the pod has 2 containers"},
 		"several containers, the worker named":                {plain(two, on(v1alpha2.InPlaceContainerKey, "worker")), ""},
 		"several containers, the worker named on the JobSet":  {plain(two).Annotation(v1alpha2.InPlaceContainerKey, "worker"), ""},
 		"several containers, the one named without a command": {plain(two, on(v1alpha2.InPlaceContainerKey, "logs")), at + "spec.template.spec.containers[1].command"},
-		"several containers, a name that is none of them": {
+		"several containers, an unknown name": {
 			plain(two, on(v1alpha2.InPlaceContainerKey, "trainer")), at + `metadata.annotations[holdfast.dev/inplace-container]: Invalid value: "trainer"`},
-		"several containers, such a name on the JobSet": {
+		"several containers, an unknown name on the JobSet": {
 			plain(two).Annotation(v1alpha2.InPlaceContainerKey, "trainer"), `metadata.annotations[holdfast.dev/inplace-container]: Invalid value: "trainer"`},
 		"no container at all": {
 			plain(pod(func(p *corev1.PodSpec) { p.Containers = nil })), at + "metadata.annotations[holdfast.dev/inplace-container]"},
@@ -84,9 +84,9 @@ func TestProblems(t *testing.T) {
 		"no completions, several pods": {
 			plain(job(func(j *batchv1.JobSpec) { j.Completions, j.Parallelism = nil, ptr.To[int32](4) })), at + "spec.completions: Invalid value: 1"},
 		"neither": {plain(job(func(j *batchv1.JobSpec) { j.Completions, j.Parallelism = nil, nil })), ""},
-		"a driver that is none": {
+		"an unknown driver": {
 			plain(on(v1alpha2.InPlaceDriverKey, "sidecar")), at + `metadata.annotations[holdfast.dev/inplace-driver]: Unsupported value: "sidecar": supported values: "exec", "cri", "none"`},
-		"a driver on the JobSet that is none, said once": {
+		"an unknown driver on the JobSet, reported once": {
 			plain().Entry("other", 1).Annotation(v1alpha2.InPlaceDriverKey, ""), `metadata.annotations[holdfast.dev/inplace-driver]: Unsupported value: ""`},
 		"a variable of ours with another value": {
 			plain(env(corev1.EnvVar{Name: "JOB_INDEX", Value: "7"})), at + `spec.template.spec.containers[0].env[0].name: Invalid value: "JOB_INDEX"`},
@@ -106,18 +106,18 @@ func TestProblems(t *testing.T) {
 		"our folder":                          {plain(mount(supervise.StartupDir)), at + "spec.template.spec.containers[0].volumeMounts[0].mountPath: Duplicate value"},
 		"our credentials":                     {plain(mount(supervise.CredentialsDir)), at + "spec.template.spec.containers[0].volumeMounts[0].mountPath: Duplicate value"},
 		"another folder":                      {plain(mount("/data")), ""},
-		"progress is asked for":               {plain(on(v1alpha2.ProgressTimeoutKey, "2m"), on(v1alpha2.ProgressFromKey, "output")), ""},
-		"progress is asked for on the JobSet": {plain().Annotation(v1alpha2.ProgressTimeoutKey, "2m"), ""},
-		"a time for progress that is none": {
+		"progress is requested":               {plain(on(v1alpha2.ProgressTimeoutKey, "2m"), on(v1alpha2.ProgressFromKey, "output")), ""},
+		"progress is requested on the JobSet": {plain().Annotation(v1alpha2.ProgressTimeoutKey, "2m"), ""},
+		"an invalid timeout for progress": {
 			plain(on(v1alpha2.ProgressTimeoutKey, "soon")), at + `metadata.annotations[holdfast.dev/progress-timeout]: Invalid value: "soon"`},
-		"too little time for progress": {
+		"a timeout for progress that is too short": {
 			plain().Annotation(v1alpha2.ProgressTimeoutKey, "10ms"), `metadata.annotations[holdfast.dev/progress-timeout]: Invalid value: "10ms"`},
-		"an empty time for progress": {
+		"an empty timeout for progress": {
 			plain(on(v1alpha2.ProgressTimeoutKey, "")), at + `metadata.annotations[holdfast.dev/progress-timeout]: Required value`},
-		"a time for the first progress that is none": {
+		"an invalid timeout for the first progress": {
 			plain(on(v1alpha2.ProgressTimeoutKey, "1m"), on(v1alpha2.ProgressStartTimeoutKey, "-1s")),
 			at + `metadata.annotations[holdfast.dev/progress-start-timeout]: Invalid value: "-1s"`},
-		"progress from nowhere": {
+		"an unknown source of progress": {
 			plain(on(v1alpha2.ProgressTimeoutKey, "1m"), on(v1alpha2.ProgressFromKey, "stars")),
 			at + `metadata.annotations[holdfast.dev/progress-from]: Unsupported value: "stars": supported values: "file", "output"`},
 		"progress by the output": {plain(on(v1alpha2.ProgressTimeoutKey, "1m"), on(v1alpha2.ProgressFromKey, "output")), ""},
@@ -201,12 +201,12 @@ func TestDrivers(t *testing.T) {
 		js   *JobSet
 		want []Entry
 	}{
-		"exec by default":               {plain(), []Entry{{Driver: Exec}}},
-		"as the JobSet says":            {plain().Annotation(v1alpha2.InPlaceDriverKey, "cri"), []Entry{{Driver: CRI}}},
-		"the template wins":             {plain(driver("none")).Annotation(v1alpha2.InPlaceDriverKey, "cri"), []Entry{{Driver: None}}},
-		"an agent by hand is left":      {plain(byHand, driver("exec")), []Entry{{Driver: None}}},
-		"and so are pods alongside it":  {plain(byHand).Entry("driver", 1), []Entry{{Driver: None}, {Driver: None}}},
-		"but for those that ask for it": {plain(byHand).Entry("driver", 1, driver("cri")), []Entry{{Driver: None}, {Driver: CRI}}},
+		"exec by default":                    {plain(), []Entry{{Driver: Exec}}},
+		"as set on the JobSet":               {plain().Annotation(v1alpha2.InPlaceDriverKey, "cri"), []Entry{{Driver: CRI}}},
+		"the template takes precedence":      {plain(driver("none")).Annotation(v1alpha2.InPlaceDriverKey, "cri"), []Entry{{Driver: None}}},
+		"an agent by hand is left unchanged": {plain(byHand, driver("exec")), []Entry{{Driver: None}}},
+		"and so are pods alongside it":       {plain(byHand).Entry("driver", 1), []Entry{{Driver: None}, {Driver: None}}},
+		"except for those that request it":   {plain(byHand).Entry("driver", 1, driver("cri")), []Entry{{Driver: None}, {Driver: CRI}}},
 		"a worker that shows progress": {
 			plain(on(v1alpha2.ProgressTimeoutKey, "90s")).Annotation(v1alpha2.ProgressStartTimeoutKey, "10m"),
 			[]Entry{{Driver: Exec, Progress: Progress{Timeout: 90 * time.Second, Start: 10 * time.Minute, From: "file"}}}},

@@ -34,18 +34,18 @@ func TestFirstJobsOfAnAttemptDecide(t *testing.T) {
 		settings Settings
 		want     string // the mark; agents are added if it is "true"
 	}{
-		"no Jobs yet":                       {plain(), nil, complete, "true"},
-		"agents are added already":          {plain(), []*batchv1.Job{living("workers", "true", true)}, complete, "true"},
-		"workers without agents run":        {plain(), []*batchv1.Job{living("workers", "", false)}, complete, "false"},
-		"no agents could be added at first": {plain(), []*batchv1.Job{living("workers", "false", false)}, complete, "false"},
-		"one of them has the mark":          {plain(), []*batchv1.Job{living("a", "false", false), living("b", "true", true)}, complete, "true"},
-		"no store":                          {plain(), nil, Settings{ExecImage: "i"}, "false"},
-		"no image":                          {plain(), nil, Settings{Store: supervise.Store{Address: "a:1"}}, "false"},
-		"no image of another driver":        {plain(), nil, Settings{Store: supervise.Store{Address: "a:1"}, ExecImage: "i"}, "true"},
-		"no image of the sidecar":           {plain(on(v1alpha2.InPlaceDriverKey, "cri")), nil, Settings{Store: supervise.Store{Address: "a:1"}, ExecImage: "i"}, "false"},
+		"no Jobs yet":                        {plain(), nil, complete, "true"},
+		"agents are added already":           {plain(), []*batchv1.Job{living("workers", "true", true)}, complete, "true"},
+		"workers without agents are running": {plain(), []*batchv1.Job{living("workers", "", false)}, complete, "false"},
+		"no agents could be added at first":  {plain(), []*batchv1.Job{living("workers", "false", false)}, complete, "false"},
+		"one of them has the mark":           {plain(), []*batchv1.Job{living("a", "false", false), living("b", "true", true)}, complete, "true"},
+		"no store":                           {plain(), nil, Settings{ExecImage: "i"}, "false"},
+		"no image":                           {plain(), nil, Settings{Store: supervise.Store{Address: "a:1"}}, "false"},
+		"no image of another driver":         {plain(), nil, Settings{Store: supervise.Store{Address: "a:1"}, ExecImage: "i"}, "true"},
+		"no image of the sidecar":            {plain(on(v1alpha2.InPlaceDriverKey, "cri")), nil, Settings{Store: supervise.Store{Address: "a:1"}, ExecImage: "i"}, "false"},
 		"one replicatedJob has a problem, none gets a driver": {problem, nil, complete, "false"},
 		"there is nothing to add":                             {plain(byHand), nil, complete, ""},
-		"nothing is wanted":                                   {plain(on(v1alpha2.InPlaceDriverKey, "none")), nil, complete, ""},
+		"nothing is requested":                                {plain(on(v1alpha2.InPlaceDriverKey, "none")), nil, complete, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestAddingIsIdempotent(t *testing.T) {
 		js := plain(on(v1alpha2.InPlaceDriverKey, driver))
 		once := build(js, 0, complete)
 		if !inplace.HasAgent(&once.Spec.Template.Spec) {
-			t.Errorf("%s: what is added is not recognised", driver)
+			t.Errorf("%s: the added agent is not recognized", driver)
 		}
 		js.Spec.ReplicatedJobs[0].Template.Spec = once.Spec
 		if a := Assess(js.Obj()); a.Adds() || len(a.Problems)+len(a.Warnings) > 0 {
@@ -100,15 +100,15 @@ func TestCarriers(t *testing.T) {
 		current []*batchv1.Job
 		want    []bool
 	}{
-		"no Job says yet":                               {staged(), nil, []bool{false, false}},
+		"no Jobs yet, so it is not decided":             {staged(), nil, []bool{false, false}},
 		"what comes later gets one as well":             {staged(), []*batchv1.Job{living("workers", "true", true)}, []bool{true, true}},
-		"workers without agents run":                    {staged(), []*batchv1.Job{living("workers", "", false)}, []bool{false, false}},
+		"workers without agents are running":            {staged(), []*batchv1.Job{living("workers", "", false)}, []bool{false, false}},
 		"no agents could be added":                      {staged(), []*batchv1.Job{living("workers", "false", false)}, []bool{false, false}},
 		"one replicatedJob wants none":                  {staged().Entry("aside", 1, none), []*batchv1.Job{living("workers", "true", true)}, []bool{true, true, false}},
 		"a Job without one takes its replicatedJob out": {staged(), []*batchv1.Job{living("workers", "true", true), living("workers", "true", false)}, []bool{false, true}},
 		"in any order":                                  {staged(), []*batchv1.Job{living("workers", "true", false), living("workers", "true", true)}, []bool{false, true}},
 		"agents by hand need no Job":                    {plain(byHand).Entry("driver", 1), nil, []bool{true, false}},
-		"a Job that has one though none is asked":       {plain(none), []*batchv1.Job{living("workers", "true", true)}, []bool{true}},
+		"a Job that has an agent without a request":     {plain(none), []*batchv1.Job{living("workers", "true", true)}, []bool{true}},
 		"a Job of a replicatedJob that is gone":         {plain(byHand), []*batchv1.Job{living("gone", "", false)}, []bool{true}},
 	}
 	for name, c := range cases {

@@ -31,9 +31,9 @@ func asks(requests, limits string) corev1.ResourceRequirements {
 // without requests must not need three cores just because each of them gets a supervisor.
 func TestInstallerRequestsNoMoreThanTheWorker(t *testing.T) {
 	for name, c := range map[string]struct{ worker, want corev1.ResourceRequirements }{
-		"best effort stays so":                {asks("", ""), asks("", "")},
-		"guaranteed stays so":                 {asks("cpu=2 memory=1Gi", "cpu=2 memory=1Gi"), asks("cpu=2 memory=1Gi", "cpu=2 memory=1Gi")},
-		"burstable stays so":                  {asks("cpu=2", "memory=1Gi"), asks("cpu=2", "memory=1Gi")},
+		"best effort is kept":                 {asks("", ""), asks("", "")},
+		"guaranteed is kept":                  {asks("cpu=2 memory=1Gi", "cpu=2 memory=1Gi"), asks("cpu=2 memory=1Gi", "cpu=2 memory=1Gi")},
+		"burstable is kept":                   {asks("cpu=2", "memory=1Gi"), asks("cpu=2", "memory=1Gi")},
 		"devices are left to the worker":      {asks("nvidia.com/gpu=8", "nvidia.com/gpu=8"), asks("", "")},
 		"so are huge pages and local storage": {asks("hugepages-2Mi=4Mi ephemeral-storage=1Gi memory=1Gi", ""), asks("memory=1Gi", "")},
 	} {

@@ -15,15 +15,15 @@ func TestPodsLeaveUnreachableNodes(t *testing.T) {
 		have []corev1.Toleration
 		want string // all tolerations, as key or key:seconds
 	}{
-		"nothing said":  {nil, both},
-		"another taint": {[]corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}, "gpu " + both},
+		"no tolerations": {nil, both},
+		"another taint":  {[]corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}, "gpu " + both},
 		"one of the two is the user's": {
 			[]corev1.Toleration{{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](900)}},
 			"node.kubernetes.io/not-ready:900 node.kubernetes.io/unreachable:10"},
 		"for another effect": {
 			[]corev1.Toleration{{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
 			"node.kubernetes.io/not-ready " + both},
-		"everything is tolerated for ever": {[]corev1.Toleration{{Operator: corev1.TolerationOpExists}}, ""},
+		"everything is tolerated forever": {[]corev1.Toleration{{Operator: corev1.TolerationOpExists}}, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

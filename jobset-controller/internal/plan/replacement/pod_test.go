@@ -112,10 +112,10 @@ func TestNameFollowsFromTheReason(t *testing.T) {
 		t.Errorf("%s does not look like a pod of the Job", base)
 	}
 	for what, other := range map[string]string{
-		"another round":    name(job(), 2, "1", "6", "a"),
-		"another loss":     name(job(), 2, "1", "5", "b"),
-		"another epoch":    name(job(), 2, "2", "5", "a"),
-		"a Job made again": name(job(func(j *batchv1.Job) { j.UID = types.UID("other") }), 2, "1", "5", "a"),
+		"another round":   name(job(), 2, "1", "6", "a"),
+		"another loss":    name(job(), 2, "1", "5", "b"),
+		"another epoch":   name(job(), 2, "2", "5", "a"),
+		"a recreated Job": name(job(func(j *batchv1.Job) { j.UID = types.UID("other") }), 2, "1", "5", "a"),
 	} {
 		if other == base {
 			t.Errorf("%s gives the same name", what)

@@ -169,40 +169,40 @@ func TestPodsOfGroups(t *testing.T) {
 		pod     *corev1.Pod
 		refused string
 	}{
-		"no path of the node":             {pod("other"), ""},
-		"another path of the node":        {pod("other", "/data", "/run/nvidia", "/runner"), ""},
-		"the socket":                      {pod("other", socket), noPod},
-		"behind another one":              {pod("other", "/data", socket), noPod},
-		"by its other name":               {pod("other", "/var/run/containerd/containerd.sock"), noPod},
-		"its folder":                      {pod("other", "/run/containerd"), noPod},
-		"its folder, with a slash":        {pod("other", "/run/containerd/"), noPod},
-		"the folder above":                {pod("other", "/run"), noPod},
-		"the folder above, with a slash":  {pod("other", "/var/run/"), noPod},
-		"everything":                      {pod("other", "/"), noPod},
-		"another socket of it":            {pod("other", "/run/containerd/containerd.sock.ttrpc"), noPod},
-		"that of another runtime":         {pod("other", "/run/crio/crio.sock"), noPod},
-		"Docker's":                        {pod("other", "/var/run/docker.sock"), noPod},
-		"a path with two slashes":         {pod("other", "/run//containerd/containerd.sock"), noPod},
-		"a path with a dot":               {pod("other", "/run/./containerd"), noPod},
-		"a path that ends with a dot":     {pod("other", "/run/."), noPod},
-		"in a namespace that may":         {pod("listed", socket), ""},
-		"in another one that may":         {pod("also-listed", socket), ""},
-		"in the one of the control plane": {pod("kube-system", socket), ""},
+		"no path on the node":                   {pod("other"), ""},
+		"another path on the node":              {pod("other", "/data", "/run/nvidia", "/runner"), ""},
+		"the socket":                            {pod("other", socket), noPod},
+		"the socket after another path":         {pod("other", "/data", socket), noPod},
+		"the socket by its other path":          {pod("other", "/var/run/containerd/containerd.sock"), noPod},
+		"its folder":                            {pod("other", "/run/containerd"), noPod},
+		"its folder, with a slash":              {pod("other", "/run/containerd/"), noPod},
+		"the folder above":                      {pod("other", "/run"), noPod},
+		"the folder above, with a slash":        {pod("other", "/var/run/"), noPod},
+		"everything":                            {pod("other", "/"), noPod},
+		"another socket of the runtime":         {pod("other", "/run/containerd/containerd.sock.ttrpc"), noPod},
+		"the socket of another runtime":         {pod("other", "/run/crio/crio.sock"), noPod},
+		"Docker's":                              {pod("other", "/var/run/docker.sock"), noPod},
+		"a path with two slashes":               {pod("other", "/run//containerd/containerd.sock"), noPod},
+		"a path with a dot":                     {pod("other", "/run/./containerd"), noPod},
+		"a path that ends with a dot":           {pod("other", "/run/."), noPod},
+		"in an allowed namespace":               {pod("listed", socket), ""},
+		"in another allowed namespace":          {pod("also-listed", socket), ""},
+		"in the namespace of the control plane": {pod("kube-system", socket), ""},
 	} {
 		c.expect(name, c.try(tc.pod), tc.refused)
 	}
 	stranger := pod("other", "/")
 	stranger.Labels = nil
-	c.expect("a pod of nobody's JobSet", c.try(stranger), "")
+	c.expect("a pod without a JobSet", c.try(stranger), "")
 }
 
 func TestAllPods(t *testing.T) {
 	c := start(t, "true")
 	stranger := pod("other", socket)
 	stranger.Labels = nil
-	c.expect("a pod of nobody's JobSet", c.try(stranger), noPod)
+	c.expect("a pod without a JobSet", c.try(stranger), noPod)
 	stranger.Spec.Volumes = nil
-	c.expect("one without volumes", c.try(stranger), "")
+	c.expect("a pod without volumes", c.try(stranger), "")
 }
 
 func TestJobSets(t *testing.T) {
@@ -211,15 +211,15 @@ func TestJobSets(t *testing.T) {
 		js      *v1alpha2.JobSet
 		refused string
 	}{
-		"nothing of it":                {jobSet("other"), ""},
-		"the driver exec":              {jobSet("other", asksFor("exec")), ""},
-		"the driver cri":               {jobSet("other", asksFor("cri")), noDriver},
-		"the driver cri in a template": {jobSet("other", templateAsksFor("cri")), noDriver},
-		"another driver in a template": {jobSet("other", templateAsksFor("none")), ""},
-		"the socket in a template":     {jobSet("other", mounts("/data", socket)), noTemplate},
-		"the folder above":             {jobSet("other", mounts("/run")), noTemplate},
-		"another path of the node":     {jobSet("other", mounts("/data")), ""},
-		"in a namespace that may":      {jobSet("listed", asksFor("cri"), mounts(socket)), ""},
+		"neither the driver nor the socket": {jobSet("other"), ""},
+		"the driver exec":                   {jobSet("other", asksFor("exec")), ""},
+		"the driver cri":                    {jobSet("other", asksFor("cri")), noDriver},
+		"the driver cri in a template":      {jobSet("other", templateAsksFor("cri")), noDriver},
+		"another driver in a template":      {jobSet("other", templateAsksFor("none")), ""},
+		"the socket in a template":          {jobSet("other", mounts("/data", socket)), noTemplate},
+		"the folder above":                  {jobSet("other", mounts("/run")), noTemplate},
+		"another path on the node":          {jobSet("other", mounts("/data")), ""},
+		"in an allowed namespace":           {jobSet("listed", asksFor("cri"), mounts(socket)), ""},
 	} {
 		c.expect(name, c.try(tc.js), tc.refused)
 	}
