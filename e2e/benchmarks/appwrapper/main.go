@@ -37,12 +37,12 @@ func main() {
 	flag.IntVar(&o.failures, "failures", 50, "AppWrappers that fail at once")
 	flag.IntVar(&o.nodes, "nodes", 20, "simulated nodes")
 	flag.IntVar(&o.played, "played-pods", 10, "pods of each Job whose pods the benchmark creates itself")
-	sizes := flag.String("sizes", "1000,5000", "AppWrappers around such Jobs, growing, separated by commas")
+	sizes := flag.String("sizes", "1000,5000", "numbers of AppWrappers around such Jobs, in ascending order, separated by commas")
 	flag.Parse()
 	for text := range strings.SplitSeq(*sizes, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			fmt.Fprintf(os.Stderr, "bench-appwrapper: --sizes %q: want such as 1000,5000\n", *sizes)
+			fmt.Fprintf(os.Stderr, "bench-appwrapper: --sizes %q: want a list such as 1000,5000\n", *sizes)
 			os.Exit(2)
 		}
 		o.sizes = append(o.sizes, n)

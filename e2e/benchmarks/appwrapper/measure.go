@@ -160,7 +160,7 @@ func (b *bench) clean() error {
 	gone := framework.Until(ctx, "all AppWrappers are gone", func(ctx context.Context) error {
 		var list v1beta2.AppWrapperList
 		if err := b.client.List(ctx, &list, client.InNamespace(namespace)); err != nil || len(list.Items) > 0 {
-			return fmt.Errorf("%d are left (%v)", len(list.Items), err)
+			return fmt.Errorf("%d AppWrappers are left (%v)", len(list.Items), err)
 		}
 		return nil
 	})

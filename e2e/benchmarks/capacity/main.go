@@ -40,17 +40,17 @@ func main() {
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench-capacity", flag.ExitOnError)
-	sizes := flags.String("pods", "10000,50000", "total numbers of pods, growing, separated by commas; multiples of the workers of a JobSet")
+	sizes := flags.String("pods", "10000,50000", "total numbers of pods, in ascending order, separated by commas; multiples of the workers of a JobSet")
 	flags.IntVar(&o.jobs, "jobs", 10, "Jobs of each JobSet")
 	flags.IntVar(&o.pods, "pods-per-job", 100, "pods of each Job")
 	flags.StringVar(&o.results, "results", "e2e/results/capacity.json", "file for all values, below the repository's root")
-	flags.StringVar(&o.page, "page", "docs/benchmarks/capacity.md", "the page, likewise")
+	flags.StringVar(&o.page, "page", "docs/benchmarks/capacity.md", "file for the page, below the repository's root")
 	_ = flags.Parse(args)
 	last := 0
 	for text := range strings.SplitSeq(*sizes, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n <= last || n%o.workers() != 0 {
-			return o, fmt.Errorf("--pods %q: want growing multiples of %d", *sizes, o.workers())
+			return o, fmt.Errorf("--pods %q: want multiples of %d in ascending order", *sizes, o.workers())
 		}
 		o.sizes, last = append(o.sizes, n), n
 	}

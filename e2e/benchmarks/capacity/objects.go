@@ -36,7 +36,7 @@ func (b *benchmark) grow(ctx context.Context, from, to int) error {
 		if err := b.runJobSet(ctx, n); err != nil {
 			return fmt.Errorf("JobSet %s: %w", nameOf(n), err)
 		}
-		fmt.Fprintf(os.Stderr, "%d pods run\n", n+b.workers())
+		fmt.Fprintf(os.Stderr, "%d pods are running\n", n+b.workers())
 	}
 	for n := from; n < to; n += b.workers() {
 		if err := b.awaitReady(ctx, nameOf(n)); err != nil {
@@ -83,7 +83,7 @@ func (b *benchmark) runJob(ctx context.Context, js *v1alpha2.JobSet, index, numb
 	return b.env.Client.Status().Patch(ctx, job, client.MergeFrom(before))
 }
 
-// join does what the agents would do, and returns once the group runs.
+// join joins all workers to their group, as their agents would, and returns once the group is running.
 func (b *benchmark) join(ctx context.Context, js *v1alpha2.JobSet, running []*corev1.Pod) error {
 	var level rounds.Level
 	err := until(ctx, "the store has the group", func(ctx context.Context) (err error) {

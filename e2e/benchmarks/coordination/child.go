@@ -14,13 +14,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/cputime"
 )
 
-// part is what a child process needs to know: its members, and how they reach the store.
+// part describes the part of a group that a child process runs: its members, and how they connect to the store.
 type part struct {
 	Address, Username, PasswordFile, CA string
 	Options                             members.Options
 }
 
-// command is what the parent asks of a child.
+// command is a request from the parent to a child.
 type command struct {
 	Do       string
 	From, To int       // run: indexes in the child; kill: index in the group
@@ -28,7 +28,7 @@ type command struct {
 	Since    time.Time // reads
 }
 
-// report is the child's answer.
+// report is the child's response.
 type report struct {
 	Error string          `json:",omitempty"`
 	Times []members.Times `json:",omitempty"`
@@ -39,7 +39,7 @@ type report struct {
 	Heap     int64
 }
 
-// serveParent runs a part of a group, and does what the parent asks until its input ends.
+// serveParent runs a part of a group, and carries out the parent's commands until its input ends.
 func serveParent(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := json.NewDecoder(bufio.NewReader(in))
 	var p part
@@ -55,7 +55,7 @@ func serveParent(ctx context.Context, in io.Reader, out io.Writer) error {
 		err := lines.Decode(&c)
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil // the parent has ended; so do the connections of this process
+			return nil // the parent has exited; when this process exits, its connections are closed
 		case err != nil:
 			return fmt.Errorf("reading a command: %w", err)
 		}

@@ -18,8 +18,8 @@ const (
 	// membersOfAChild limits a child: with relays, each member has an open file on both sides, and for some seconds after its start two more
 	// for the store. Many systems permit 20,000 files.
 	membersOfAChild = 4000
-	// startedAtOnce members start once all but startingMost have read the level, because each has a connection to the store until it
-	// uses its relay.
+	// startedAtOnce is how many members start together. Before the next ones start, all but startingMost of the started members must have
+	// read the level, because each has a connection to the store until it uses its relay.
 	startedAtOnce = 100
 	startingMost  = 100
 	formEvery     = 10 * time.Millisecond
@@ -41,7 +41,7 @@ type crowd struct {
 	endLead  context.CancelFunc
 }
 
-// startCrowd starts a group. It returns once all of its members know that it runs.
+// startCrowd starts a group. It returns once all members know that it is running.
 func startCrowd(ctx context.Context, program string, size int, relays bool) (*crowd, error) {
 	leading, endLead := context.WithCancel(ctx)
 	c := &crowd{size: size, endLead: endLead}
@@ -115,7 +115,7 @@ func (c *crowd) form(ctx context.Context) error {
 		for _, child := range c.children {
 			begin, end := from, min(from+startedAtOnce, child.size)
 			if c.relays.From > 0 {
-				begin++ // a relay, which runs already
+				begin++ // a relay, which is already running
 			}
 			if begin >= end {
 				continue
@@ -151,7 +151,7 @@ func (c *crowd) awaitReads(members int, since time.Time, every time.Duration) er
 	return nil
 }
 
-// restart kills the worker of one member. It returns once every member knows that the next round runs, with the CPU time that this took.
+// restart kills the worker of one member. It returns once every member knows that the next round is running, with the CPU time used.
 func (c *crowd) restart(ctx context.Context) (r members.Round, used parts, err error) {
 	c.round++
 	if _, err := c.all(command{Do: "expect", Round: c.round}); err != nil {
@@ -222,7 +222,7 @@ func (c *crowd) accepted(ctx context.Context, before int64) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("the store has accepted %d connections meanwhile", u.Accepted-before)
+	return fmt.Sprintf("the store has accepted %d connections in the meantime", u.Accepted-before)
 }
 
 // switches returns how often the members have switched between a relay and the store.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The test's own program does not know -child, so it ends at once, as a child does that crashes.
+// The test's own program does not know -child, so it exits at once, like a child that crashes.
 func TestErrorSaysWhyAChildHasEnded(t *testing.T) {
 	c, err := startChild(t.Context(), part{})
 	if err != nil {

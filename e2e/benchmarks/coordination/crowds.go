@@ -35,14 +35,14 @@ type stormResult struct {
 	Answers  time.Duration `json:"answersNanoseconds"`         // from the start of the store until it responds to the leader
 	Allowed  time.Duration `json:"allowedNanoseconds"`         // from the start of the store until the leader has recreated the users
 	Back     time.Duration `json:"allBackNanoseconds"`         // from the start of the store until all members have read the level
-	Answered time.Duration `json:"failureAnsweredNanoseconds"` // a failure right after that
+	Answered time.Duration `json:"failureAnsweredNanoseconds"` // until all members have restarted after a failure right after that
 	CPU      parts         `json:"cpuSeconds"`                 // until all are back; the leader's includes that of the measurement
 	Accepted int64         `json:"acceptedConnections"`        // by the store until all are back
 	Peak     int64         `json:"serverPeakBytes"`
 	Resident int64         `json:"serverResidentBytes"`
 }
 
-// measureCrowd measures restarts of a group, and then what a restart of the store costs it.
+// measureCrowd measures restarts of a group and, if storm is set, the cost of a restart of the store.
 func measureCrowd(ctx context.Context, program string, size int, relays bool, rounds int, storm bool) (r crowdResult, err error) {
 	r = crowdResult{Members: size, Relays: relays, Store: program, Share: share(size), At: time.Now().UTC().Truncate(time.Second), Commit: commit(), Load: load()}
 	began := time.Now()

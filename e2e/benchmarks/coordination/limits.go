@@ -10,7 +10,7 @@ import (
 )
 
 // raiseFiles raises the limit of open files as far as the kernel permits. The children and the store inherit it. Without
-// CAP_SYS_RESOURCE, the hard limit stays.
+// CAP_SYS_RESOURCE, it raises only the soft limit.
 func raiseFiles() error {
 	text, err := os.ReadFile("/proc/sys/fs/nr_open")
 	if err != nil {

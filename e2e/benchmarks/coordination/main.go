@@ -23,11 +23,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	sizes := flag.String("members", "1000,5000,10000", "sizes of the group")
-	crowds := flag.String("crowds", "", "instead: sizes of a group whose members are in several processes, a size with r has relays, one with s a restart of the store, such as 5000s,5000rs,100000r")
+	crowds := flag.String("crowds", "", "instead of -members: sizes of groups whose members are in several processes, such as 5000s,5000rs,100000r; r: with relays, s: also restart the store")
 	store := flag.String("store", "valkey-server", "program of the store with -crowds: valkey-server or redis-server")
-	asChild := flag.Bool("child", false, "used by this program itself: runs a part of such a group")
-	driver := flag.String("driver", "exec", "what the members are: exec, supervisors with a barrier, or cri, sidecars")
-	rounds := flag.Int("rounds", 10, "restarts to measure, after one that is not")
+	asChild := flag.Bool("child", false, "internal: run a part of such a group")
+	driver := flag.String("driver", "exec", "driver of the members: exec (supervisors with a barrier) or cri (sidecars)")
+	rounds := flag.Int("rounds", 10, "restarts to measure, after one that is not measured")
 	results := flag.String("results", "e2e/results", "folder for the JSON")
 	flag.Parse()
 	var err error
@@ -57,7 +57,7 @@ func runCrowds(ctx context.Context, crowds, store string, rounds int, results st
 	for _, text := range strings.Split(crowds, ",") {
 		size, err := strconv.Atoi(strings.TrimRight(text, "rs"))
 		if err != nil || size < 2 {
-			return fmt.Errorf("--crowds %q: want sizes of 2 and more, with r or s behind, separated by commas", crowds)
+			return fmt.Errorf("--crowds %q: want sizes of 2 or more, each optionally followed by r or s, separated by commas", crowds)
 		}
 		r, err := measureCrowd(ctx, store, size, strings.Contains(text, "r"), rounds, strings.Contains(text, "s"))
 		if err != nil {
@@ -66,7 +66,7 @@ func runCrowds(ctx context.Context, crowds, store string, rounds int, results st
 			if ctx.Err() != nil {
 				break
 			}
-			continue // the other sizes are measured all the same
+			continue // the other sizes are still measured
 		}
 		fmt.Fprintf(os.Stderr, "%s members: all know that all have joined after %v\n", text, r.Median.Start.Last)
 		if all, err = keepCrowd(results, r); err != nil {
@@ -85,7 +85,7 @@ func run(ctx context.Context, sizes, driver string, rounds int, results string) 
 	for _, text := range strings.Split(sizes, ",") {
 		members, err := strconv.Atoi(text)
 		if err != nil || members < 2 {
-			return fmt.Errorf("--members %q: want sizes of 2 and more, separated by commas", sizes)
+			return fmt.Errorf("--members %q: want sizes of 2 or more, separated by commas", sizes)
 		}
 		r, err := measure(ctx, members, driver, rounds)
 		if err != nil {

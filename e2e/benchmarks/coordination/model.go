@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/relay"
 )
 
-// printModel prints the measured time of a restart beside the least time that its CPU takes.
+// printModel prints the measured time of a restart next to the minimum time that follows from its CPU time.
 //
-// On one machine, all parts share the cores, so the least time is the CPU time of all parts divided by the number of cores. If each node has its
+// On one machine, all parts share the cores, so the minimum is the CPU time of all parts divided by the number of cores. If each node has its
 // own core, the store's single thread serves all members, and then a relay serves its members.
 func printModel(w io.Writer, all []crowdResult) {
 	cores := runtime.NumCPU()

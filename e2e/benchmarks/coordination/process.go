@@ -70,7 +70,7 @@ const endPatience = 10 * time.Second
 func (c *child) end() error {
 	kill := time.AfterFunc(endPatience, func() { _ = c.process.Process.Kill() })
 	defer kill.Stop()
-	_ = c.process.Wait() // the state says more
+	_ = c.process.Wait() // ProcessState has the exit status
 	return fmt.Errorf("their process ended (%s): %s", c.process.ProcessState, c.printed)
 }
 

@@ -56,17 +56,17 @@ func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench-jobset", flag.ExitOnError)
 	shapes := flags.String("shapes", "1x1000,200x5", "JobSets x Jobs, separated by commas")
-	managers := flags.String("managers", ours+","+published, "who takes part")
+	managers := flags.String("managers", ours+","+published, "managers to measure, separated by commas")
 	flags.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of each phase of our manager")
 	flags.StringVar(&o.growth, "growth", "", "file with the output of the Go benchmarks, for the page")
-	flags.IntVar(&o.rounds, "rounds", 1, "how often each shape is played, the managers taking turns")
-	flags.BoolVar(&o.add, "add", false, "keep what an earlier run has measured of other shapes")
+	flags.IntVar(&o.rounds, "rounds", 1, "how often each shape is measured, with the managers taking turns")
+	flags.BoolVar(&o.add, "add", false, "keep the results of an earlier run for other shapes")
 	_ = flags.Parse(args)
 	o.managers = strings.Split(*managers, ",")
 	for text := range strings.SplitSeq(*shapes, ",") {
 		var s shape
 		if _, err := fmt.Sscanf(text, "%dx%d", &s.JobSets, &s.Jobs); err != nil || s.JobSets < 1 || s.Jobs < 1 {
-			return o, fmt.Errorf("--shapes %q: want such as 1x1000,200x5", *shapes)
+			return o, fmt.Errorf("--shapes %q: want a list such as 1x1000,200x5", *shapes)
 		}
 		o.shapes = append(o.shapes, s)
 	}

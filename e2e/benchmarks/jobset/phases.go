@@ -100,7 +100,7 @@ func (b *benchmark) measure(ctx context.Context, m *manager, s shape, p phase) (
 }
 
 func until(ctx context.Context, done func(context.Context) error) error {
-	return framework.UntilEvery(ctx, "the phase is over", interval, patience, done)
+	return framework.UntilEvery(ctx, "the phase has ended", interval, patience, done)
 }
 
 // stage is a shape in its namespace.
@@ -154,7 +154,7 @@ func (s *stage) fail(ctx context.Context) error {
 		return err
 	}
 	if len(pods.Items) != s.shape.JobSets {
-		return fmt.Errorf("%d pods to fail, want %d", len(pods.Items), s.shape.JobSets)
+		return fmt.Errorf("found %d pods that can fail, want %d", len(pods.Items), s.shape.JobSets)
 	}
 	var errs []error
 	for _, pod := range pods.Items {
@@ -196,7 +196,7 @@ func (s *stage) all(what string, is func(*v1alpha2.JobSet) bool) func(context.Co
 	}
 }
 
-// cached reads from the API server's own cache, which costs it little.
+// cached returns a list option that makes the API server respond from its cache, which uses little CPU.
 func cached() client.ListOption {
 	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
 }

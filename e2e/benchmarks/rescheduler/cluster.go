@@ -175,7 +175,7 @@ const patience = 3 * time.Minute
 func until(ctx context.Context, what string, check func() bool) error {
 	return framework.UntilEvery(ctx, what, 20*time.Millisecond, patience, func(context.Context) error {
 		if !check() {
-			return errors.New("it takes too long")
+			return errors.New("timed out")
 		}
 		return nil
 	})

@@ -31,7 +31,7 @@ var (
 func page(rows []row, o options) string {
 	w := &strings.Builder{}
 	fmt.Fprintf(w, intro, runtime.NumCPU(), kubelet(o.period), o.groups, o.pause, time.Now().UTC().Format(time.DateOnly))
-	fmt.Fprint(w, "| workers | recovery | first failure | second failure | deleted pod | recreation takes so many times as long: first | second | deleted pod |\n"+
+	fmt.Fprint(w, "| workers | recovery | first failure | second failure | deleted pod | duration of recreation / this: first | second | deleted pod |\n"+
 		"|---:|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range rows {
 		base := baseline(rows, r.Workers)

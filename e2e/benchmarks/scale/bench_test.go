@@ -85,7 +85,7 @@ func TestJobSetsAreConfiguredForTheirWay(t *testing.T) {
 			t.Errorf("%s: policy %q, limit %v, driver %q", way, template.Template.Spec.RestartPolicy, template.BackoffLimit, js.Annotations[v1alpha2.InPlaceDriverKey])
 		}
 		if got := js.Annotations[v1alpha2.ExclusiveKey]; got != kubelet.PoolLabel {
-			t.Errorf("%s: a pool for each Job is asked for by %q", way, got)
+			t.Errorf("%s: exclusive placement is requested by %q", way, got)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestInfoOfTheStore(t *testing.T) {
 		t.Errorf("memory %g", got)
 	}
 	if got := fieldIn(info, "absent"); got != 0 {
-		t.Errorf("a field that is not there: %g", got)
+		t.Errorf("an absent field: %g", got)
 	}
 	want := map[string]float64{"fcall": 12, "client|setname": 2}
 	if diff := cmp.Diff(want, outside(commandsIn(info))); diff != "" {

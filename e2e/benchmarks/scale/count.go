@@ -62,7 +62,7 @@ func less(a, b map[string]float64) map[string]float64 {
 	return difference
 }
 
-// count reads all counters. If clear is set, the next memory peaks are measured from now on.
+// count reads all counters. If clear is set, it then resets the memory peaks.
 func (b *benchmark) count(ctx context.Context, clear bool) (counters, error) {
 	c := counters{usage: results.Usage{Calls: map[string]float64{}, CPU: map[string]float64{}, MemoryMiB: map[string]float64{}}}
 	for _, read := range []func(context.Context, *results.Usage) error{b.countCalls, b.countEtcd, b.countStore, b.countProcesses} {
@@ -123,7 +123,7 @@ func cpuOf(pid int) (float64, error) {
 func ticksIn(stat string) (float64, error) {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
-		return 0, fmt.Errorf("a process' status has %d fields", len(fields))
+		return 0, fmt.Errorf("/proc/PID/stat has %d fields", len(fields))
 	}
 	var ticks float64
 	for _, field := range fields[11:13] {

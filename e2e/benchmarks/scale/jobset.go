@@ -129,7 +129,7 @@ func (g *group) awaitUp(ctx context.Context, watch *agent.Stopwatch) (last time.
 			return err
 		}
 		if sum.Phase != coordination.Running || sum.Generation != 1 {
-			return fmt.Errorf("the group is %s in epoch %d, %d of %d joined", sum.Phase, sum.Generation, sum.Joined, sum.Size)
+			return fmt.Errorf("the group is %s in generation %d, %d of %d joined", sum.Phase, sum.Generation, sum.Joined, sum.Size)
 		}
 		g.round = sum.Round
 		return nil
@@ -143,7 +143,7 @@ func (g *group) awaitQuiet(ctx context.Context) error {
 	jobs := g.js.Spec.ReplicatedJobs[0].Replicas
 	err := until(ctx, "the JobSet is ready", 200*time.Millisecond, func(ctx context.Context) error {
 		if n := g.simulation.Unreported(); n > 0 {
-			return fmt.Errorf("%d pods have news that the API server has not heard", n)
+			return fmt.Errorf("%d pods have changes that are not reported to the API server", n)
 		}
 		now, err := g.env.JobSet(ctx, namespace, g.js.Name)
 		if err != nil {
@@ -183,7 +183,7 @@ func (b *benchmark) remove(ctx context.Context) error {
 		}
 		if slices.ContainsFunc(sets.Items, func(js v1alpha2.JobSet) bool { return js.DeletionTimestamp.IsZero() }) {
 			err := b.env.Client.DeleteAllOf(ctx, &v1alpha2.JobSet{}, client.InNamespace(namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
-			return errors.Join(err, errors.New("they were asked to go this moment"))
+			return errors.Join(err, errors.New("their deletion has just been requested"))
 		}
 		if n := len(pods.Items) + len(sets.Items); n > 0 {
 			return fmt.Errorf("%d pods and JobSets are left", n)
@@ -196,7 +196,7 @@ func (b *benchmark) remove(ctx context.Context) error {
 	return err
 }
 
-// cached reads from the API server's own cache, which costs it little.
+// cached returns a list option that makes the API server respond from its cache, which uses little CPU.
 func cached() client.ListOption {
 	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
 }

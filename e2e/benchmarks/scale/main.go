@@ -75,21 +75,21 @@ func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench-scale", flag.ExitOnError)
 	flags.IntVar(&o.workers, "workers", 500, "workers of the JobSet, one on each node; a multiple of 5")
-	ways := flags.String("ways", "exec,cri,recreate,blocking,published,inplacerestart", "answers, in this order; also published: Recreate by the published JobSet controller, inplacerestart: its InPlaceRestart, and spares: exec with two spares")
-	scenarios := flags.String("scenarios", "failure,pod,steady", "of failure, pod, ten (killed at once), rack (100 pods deleted at once), repeat, steady, many")
-	flags.IntVar(&o.runs, "runs", 5, "failures of each kind whose median is taken")
-	flags.BoolVar(&o.add, "add", false, "add the runs to those that are there, instead of taking their place")
+	ways := flags.String("ways", "exec,cri,recreate,blocking,published,inplacerestart", "ways to recover, in this order; also published: Recreate by the published JobSet controller, inplacerestart: its InPlaceRestart, and spares: exec with two spares")
+	scenarios := flags.String("scenarios", "failure,pod,steady", "scenarios to measure: failure, pod, ten (killed at once), rack (100 pods deleted at once), repeat, steady, many")
+	flags.IntVar(&o.runs, "runs", 5, "failures of each kind")
+	flags.BoolVar(&o.add, "add", false, "add the runs to existing ones instead of replacing them")
 	flags.StringVar(&o.kubelet, "kubelet", kubeletDefault, "how kubelets restart containers: default, period-1s (crashLoopBackOff.maxContainerRestartPeriod), evented (EventedPLEG)")
 	flags.IntVar(&o.failures, "repeat", 10, "failures of the scenario repeat, in one group")
-	flags.DurationVar(&o.pace, "repeat-pace", 50*time.Second, "from the end of one of them to the next; all of them are to be within ten minutes")
-	flags.DurationVar(&o.within, "repeat-within", 10*time.Minute, "time after the first of them from which there is no other, be there as many or not")
+	flags.DurationVar(&o.pace, "repeat-pace", 50*time.Second, "pause between the failures of the scenario repeat; all should occur within ten minutes")
+	flags.DurationVar(&o.within, "repeat-within", 10*time.Minute, "time limit after the first failure of the scenario repeat; later failures are skipped")
 	flags.DurationVar(&o.steady, "steady", 5*time.Minute, "length of the scenario steady")
 	flags.StringVar(&o.many, "many", "200x25", "JobSets x workers of the scenario many")
-	flags.DurationVar(&o.manyFor, "many-for", time.Minute, "its length, with a failure every second")
+	flags.DurationVar(&o.manyFor, "many-for", time.Minute, "length of the scenario many, with a failure every second")
 	flags.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of our programs during each failure")
 	flags.StringVar(&o.results, "results", "docs/benchmarks/scale/results.json", "file to which results are added, below the repository's root")
 	flags.StringVar(&o.page, "page", "docs/benchmarks/scale.md", "the page; its plots are in a folder alongside it")
-	flags.BoolVar(&o.pageOnly, "page-only", false, "measure nothing, make the page of the results that are there")
+	flags.BoolVar(&o.pageOnly, "page-only", false, "measure nothing; generate the page from the existing results")
 	_ = flags.Parse(args)
 	for name := range strings.SplitSeq(*ways, ",") {
 		way, known := waysByFlag[name]
@@ -117,7 +117,7 @@ func parse(args []string) (options, error) {
 // shapeOf parses a text such as 200x25.
 func shapeOf(text string) (jobSets, workers int, err error) {
 	if _, err := fmt.Sscanf(text, "%dx%d", &jobSets, &workers); err != nil || jobSets < 1 || workers < 2 {
-		return 0, 0, fmt.Errorf("--many %q: want such as 200x25", text)
+		return 0, 0, fmt.Errorf("--many %q: want a value such as 200x25", text)
 	}
 	return jobSets, workers, nil
 }

@@ -43,7 +43,7 @@ func (b *benchmark) scenariosOf() []scenario {
 	}
 }
 
-// play first removes what the previous way has left. Taking the testbed down removes what the last one leaves.
+// play measures one way. It first removes the objects of the previous way. Those of the last way remain until the testbed is taken down.
 func (b *benchmark) play(ctx context.Context, way string) error {
 	if err := errors.Join(b.remove(ctx), b.manage(ctx, way)); err != nil {
 		return err

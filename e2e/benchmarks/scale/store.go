@@ -34,7 +34,7 @@ func (b *benchmark) startStore(ctx context.Context) (err error) {
 	return err
 }
 
-// reach returns how the agents of a JobSet reach the store: with the user and the password that the orchestrator has written for it.
+// reach returns the options with which the agents of a JobSet connect to the store. The user and the password come from the JobSet's Secret.
 func (b *benchmark) reach(pod *corev1.Pod) (valkey.Options, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), secretPatience)
 	defer cancel()
@@ -63,7 +63,7 @@ func (b *benchmark) countStore(ctx context.Context, u *results.Usage) error {
 	return nil
 }
 
-// asked are the commands that come from outside. All others are called by functions.
+// asked lists the commands that clients send. All others are called by functions.
 var asked = []string{"fcall", "fcall_ro", "ping", "subscribe", "psubscribe", "function|load", "function|list", "hello", "client|setname"}
 
 func outside(all map[string]float64) map[string]float64 {

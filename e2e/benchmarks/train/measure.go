@@ -84,7 +84,7 @@ func (t *training) awaitSpare(ctx context.Context) error {
 		}
 		i := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return pod.Spec.Hostname == host })
 		if i < 0 {
-			return errors.New("it is gone")
+			return errors.New("the pod of the spare is gone")
 		}
 		log, err := t.env.Kube.CoreV1().Pods(namespace).GetLogs(pods[i].Name, &corev1.PodLogOptions{Container: "worker"}).DoRaw(ctx)
 		if err == nil && !strings.Contains(string(log), "warm-start template ready") {
@@ -134,7 +134,7 @@ func (t *training) notes(rank int, after time.Time) (newest life, failed time.Ti
 // those processes.
 func (t *training) await(ctx context.Context, after time.Time, limit time.Duration) ([]life, error) {
 	var lives []life
-	err := framework.UntilEvery(ctx, "each rank has done a step", 20*time.Millisecond, limit, func(context.Context) error {
+	err := framework.UntilEvery(ctx, "each rank has completed a step", 20*time.Millisecond, limit, func(context.Context) error {
 		lives = nil
 		for rank := range workers {
 			if one, _ := t.notes(rank, after); !one.at["step"].IsZero() {
@@ -232,7 +232,7 @@ func (t *training) strike(ctx context.Context, rank int, failure string) (at tim
 	}
 	err = framework.Until(ctx, "rank has failed", func(context.Context) error {
 		if _, at = t.notes(rank, before); at.IsZero() {
-			return errors.New("it goes on")
+			return errors.New("it is still running")
 		}
 		return nil
 	})

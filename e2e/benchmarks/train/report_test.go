@@ -33,6 +33,6 @@ func TestPage(t *testing.T) {
 		t.Errorf("%d tables have the end of a pod, want that of the deleted pod", n)
 	}
 	if text := page([]result{resultOf(warmStart, time.Second)}); !strings.Contains(text, "Recreate | not measured |\n") {
-		t.Error("a target was met by what was not measured")
+		t.Error("a target is met although it was not measured")
 	}
 }

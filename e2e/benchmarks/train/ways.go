@@ -29,7 +29,7 @@ type way struct {
 	name string
 	// published selects the published JobSet controller instead of ours.
 	published bool
-	// records reports whether the store has a record of each restart.
+	// records means that the store has a record of each restart.
 	records bool
 	// spare means that a pod waits on the second node, with its modules imported.
 	spare  bool

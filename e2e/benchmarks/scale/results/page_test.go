@@ -83,7 +83,7 @@ func TestPage(t *testing.T) {
 		t.Run(name, func(t *testing.T) { lineOf(t, page, want...) })
 	}
 	if machine := lineOf(t, page, " cores ("); strings.Contains(machine, "v9.9.9") {
-		t.Errorf("who took part once is said of every run: %s", machine)
+		t.Errorf("a controller that took part in one run is listed for all runs: %s", machine)
 	}
 	for file, svg := range figures {
 		if !strings.Contains(page, "(scale/"+file+")") {
@@ -123,7 +123,7 @@ func TestResultsWithAnotherStoreAreNamed(t *testing.T) {
 func TestPageWithoutResults(t *testing.T) {
 	page, figures := Page(nil, "scale", nil)
 	if len(figures) > 0 || strings.Contains(page, "NaN") || strings.Contains(page, "100,000 agents, calculated") {
-		t.Errorf("a page of nothing says something:\n%s", page)
+		t.Errorf("a page without results shows results:\n%s", page)
 	}
 }
 

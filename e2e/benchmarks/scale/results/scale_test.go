@@ -39,7 +39,7 @@ func TestQuantile(t *testing.T) {
 		}
 	}
 	if got := Quantile(nil, 0.5); !math.IsNaN(got) {
-		t.Errorf("of nothing it is %g", got)
+		t.Errorf("the quantile of no values is %g, want NaN", got)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestAPhaseThatSomeRunsLack(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if got := r.Phase("down"); got.N != 0 {
-		t.Errorf("nobody has it, got %+v", got)
+		t.Errorf("no run has the phase, got %+v", got)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestCostsOfARestartExcludeThoseAtRest(t *testing.T) {
 	near("calls of a restart", c.RestartCalls, 5-2)
 	near("bytes", c.Bytes, 10<<20/1000.)
 	if !ok {
-		t.Error("the costs are refused")
+		t.Error("the costs are unknown")
 	}
 	p := c.For(100_000, 10)
 	near("connections", p.Connections, 20_000)
@@ -95,10 +95,10 @@ func TestCostsOfDifferentGroupsAreRejected(t *testing.T) {
 	restart, rest := measured()
 	rest.Workers = 999
 	if _, ok := CostsOf(restart, rest); ok {
-		t.Error("they are mixed")
+		t.Error("costs are computed from groups of different sizes")
 	}
 	if _, ok := CostsOf(Result{}, Result{}); ok {
-		t.Error("they are taken from nothing")
+		t.Error("costs are computed without results")
 	}
 }
 

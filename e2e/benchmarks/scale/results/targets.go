@@ -191,7 +191,7 @@ func memory(program string, largest int) func(*page) float64 {
 	}
 }
 
-// verdict says whether a value meets the target, or by how much it misses it and why.
+// verdict returns a phrase that says whether a value meets the target, or by how much it misses the target and why.
 func (t target) verdict(value float64) string {
 	met := value <= t.bound
 	if t.more {
