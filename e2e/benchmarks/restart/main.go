@@ -47,10 +47,10 @@ func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench-restart", flag.ExitOnError)
 	flags.IntVar(&o.groups, "groups", 3, "fresh groups for each row")
-	flags.DurationVar(&o.pause, "pause", 30*time.Second, "between the first and the second failure")
-	flags.DurationVar(&o.period, "kubelet-restart-period", 0, "ceiling of the kubelet's back-off (0: the kubelet's own)")
-	flags.StringVar(&o.only, "only", "", "only the recovery modes whose names contain this")
-	flags.StringVar(&o.report, "report", "", "the page to write; it is printed if empty")
+	flags.DurationVar(&o.pause, "pause", 30*time.Second, "pause between the first and the second failure")
+	flags.DurationVar(&o.period, "kubelet-restart-period", 0, "maximum of the kubelet's back-off (0: the kubelet's default)")
+	flags.StringVar(&o.only, "only", "", "measure only the recovery modes whose names contain this text")
+	flags.StringVar(&o.report, "report", "", "file for the page; if empty, the page is printed")
 	sizes := flags.String("workers", "8,32", "sizes of the group")
 	_ = flags.Parse(args)
 	for _, text := range strings.Split(*sizes, ",") {
