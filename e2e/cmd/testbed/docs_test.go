@@ -40,11 +40,11 @@ func TestCommandsOfThePagesAreValid(t *testing.T) {
 		}
 	}
 	if seen < 5 {
-		t.Errorf("there are %d commands", seen)
+		t.Errorf("found %d commands", seen)
 	}
 	for _, wrong := range []string{"testbed frobnicate", "testbed simulate --nods 1", "testbed load"} {
 		if try(wrong) == nil {
-			t.Errorf("%s is taken", wrong)
+			t.Errorf("%s is accepted", wrong)
 		}
 	}
 }

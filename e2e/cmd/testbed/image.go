@@ -14,7 +14,7 @@ func imageCommand() *cobra.Command {
 	var files []string
 	command := &cobra.Command{
 		Use:     "image ARCHIVE.tar",
-		Short:   "Make the archive of an image out of static programs",
+		Short:   "Build an image archive from static programs",
 		Example: "  testbed image agent.tar --name localhost/agent:1 --file /agent=bin/agent --entrypoint /agent",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -33,7 +33,7 @@ func imageCommand() *cobra.Command {
 	flags.StringVar(&wanted.Name, "name", "", "full name with a tag")
 	flags.StringArrayVar(&files, "file", nil, "a file, as PATH=SOURCE; may be repeated")
 	flags.StringSliceVar(&wanted.Entrypoint, "entrypoint", nil, "program and arguments, separated by commas")
-	flags.StringVar(&wanted.User, "user", "", "user, best as a number")
+	flags.StringVar(&wanted.User, "user", "", "user, preferably a numeric ID")
 	_ = command.MarkFlagRequired("name")
 	_ = command.MarkFlagRequired("file")
 	return command

@@ -12,7 +12,7 @@ func kueueCommand() *cobra.Command {
 	var frameworks []string
 	up := &cobra.Command{
 		Use:   "up",
-		Short: "Build it if need be, apply its CRDs and webhooks, start it",
+		Short: "Build the manager if necessary, apply its CRDs and webhooks, and start it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cluster, err := testbed.Attach()
@@ -22,10 +22,10 @@ func kueueCommand() *cobra.Command {
 			return cluster.Kueue(cmd.Context(), cmd.ErrOrStderr(), frameworks...)
 		},
 	}
-	up.Flags().StringSliceVar(&frameworks, "framework", kueue.Frameworks(), "what it manages; may be repeated")
+	up.Flags().StringSliceVar(&frameworks, "framework", kueue.Frameworks(), "framework that Kueue manages; may be repeated")
 	down := &cobra.Command{
 		Use:   "down",
-		Short: "Remove its webhooks and stop it; its CRDs and their objects stay",
+		Short: "Remove the webhooks and stop the manager; the CRDs and their objects are kept",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cluster, err := testbed.Attach()

@@ -19,10 +19,10 @@ func optionFlags(command *cobra.Command) func() (testbed.Options, error) {
 		" (default: HOLDFAST_KUBERNETES, else "+binaries.DefaultKubernetes+")")
 	flags.IntVar(&options.Nodes, "nodes", 1, "number of real nodes")
 	flags.DurationVar(&options.KubeletRestartPeriod, "kubelet-restart-period", 0,
-		"ceiling of the kubelet's back-off between restarts of a container (0: the kubelet's own)")
-	flags.BoolVar(&options.EventedPLEG, "evented-pleg", false, "let the kubelet follow containerd's events")
+		"maximum of the kubelet's back-off between restarts of a container (0: the kubelet's default)")
+	flags.BoolVar(&options.EventedPLEG, "evented-pleg", false, "make the kubelet use containerd's events")
 	flags.BoolVar(&options.KubeProxy, "kube-proxy", false, "run the service proxy, for services that are not headless")
-	flags.StringArrayVar(&args, "arg", nil, "a further argument, as COMPONENT=--FLAG=VALUE; may be repeated")
+	flags.StringArrayVar(&args, "arg", nil, "additional argument, as COMPONENT=--FLAG=VALUE; may be repeated")
 	return func() (testbed.Options, error) {
 		var err error
 		options.Args, err = parseArgs(args)
@@ -33,7 +33,7 @@ func optionFlags(command *cobra.Command) func() (testbed.Options, error) {
 func upCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "up",
-		Short: "Build what is missing, start what does not run, wait until the cluster works",
+		Short: "Build what is missing, start what is not running, and wait until the cluster is ready",
 		Args:  cobra.NoArgs,
 	}
 	options := optionFlags(command)
@@ -56,24 +56,24 @@ func downCommand() *cobra.Command {
 	var purge bool
 	command := &cobra.Command{
 		Use:   "down",
-		Short: "End the cluster and remove all it made on this host",
+		Short: "Stop the cluster and remove everything that it created on this host",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return testbed.Down(cmd.Context(), purge, cmd.ErrOrStderr())
 		},
 	}
-	command.Flags().BoolVar(&purge, "purge", false, "remove the built binaries too")
+	command.Flags().BoolVar(&purge, "purge", false, "also remove the built binaries")
 	return command
 }
 
 func buildCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "build",
-		Short: "Only build the binaries",
+		Short: "Build the binaries without starting the cluster",
 		Args:  cobra.NoArgs,
 	}
 	options := optionFlags(command)
-	only := command.Flags().StringSlice("only", nil, "just these components, separated by commas")
+	only := command.Flags().StringSlice("only", nil, "build only these components, separated by commas")
 	command.RunE = func(cmd *cobra.Command, _ []string) error {
 		wanted, err := options()
 		if err != nil {

@@ -15,7 +15,7 @@ func prometheusCommand() *cobra.Command {
 	var targets []string
 	up := &cobra.Command{
 		Use:     "up",
-		Short:   "Scrape the control plane and the targets given, and print the URL",
+		Short:   "Start Prometheus, which scrapes the control plane and the given targets, and print its URL",
 		Example: "  testbed prometheus up --target jobset-manager=127.0.0.1:8080",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,10 +35,10 @@ func prometheusCommand() *cobra.Command {
 			return nil
 		},
 	}
-	up.Flags().StringArrayVar(&targets, "target", nil, "what to scrape, as JOB=HOST:PORT; may be repeated")
+	up.Flags().StringArrayVar(&targets, "target", nil, "target to scrape, as JOB=HOST:PORT; may be repeated")
 	down := &cobra.Command{
 		Use:   "down",
-		Short: "Stop it and remove its data",
+		Short: "Stop Prometheus and remove its data",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cluster, err := testbed.Attach()

@@ -19,11 +19,11 @@ func simulateCommand() *cobra.Command {
 	options := kubelet.Options{Rules: &rules}
 	command := &cobra.Command{
 		Use:   "simulate",
-		Short: "Play nodes and their pods until interrupted, then remove them",
-		Long: `Play nodes and their pods until interrupted, then remove them.
+		Short: "Simulate nodes and their pods until interrupted, then remove them",
+		Long: `Simulate nodes and their pods until interrupted, then remove them.
 
-Pods get there with a toleration of the taint "simulated" and, best, the node selector type=simulated. A pod with
-the annotation ` + kubelet.SucceedAfter + `: 30s succeeds 30 s after its start.`,
+Pods run on these nodes if they tolerate the taint "simulated". Set the node selector type=simulated as well. A pod
+with the annotation ` + kubelet.SucceedAfter + `: 30s succeeds 30 s after its start.`,
 		Example: "  testbed simulate --nodes 1000 --pools 10",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,15 +31,15 @@ the annotation ` + kubelet.SucceedAfter + `: 30s succeeds 30 s after its start.`
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&options.Name, "name", "sim", "name of the simulation, which begins the names of its nodes")
-	flags.IntVar(&options.Nodes, "nodes", 100, "number of nodes; 0 removes what a killed run has left")
-	flags.IntVar(&options.Pools, "pools", 1, "number of node pools, label "+kubelet.PoolLabel)
-	flags.IntVar(&options.GPUs, "gpus", 8, "nvidia.com/gpu of each node")
-	flags.DurationVar(&options.Heartbeat, "heartbeat", 20*time.Second, "period in which leases are renewed; negative: never")
+	flags.StringVar(&options.Name, "name", "sim", "name of the simulation, and prefix of the names of its nodes")
+	flags.IntVar(&options.Nodes, "nodes", 100, "number of nodes; 0 removes the nodes that a killed run left behind")
+	flags.IntVar(&options.Pools, "pools", 1, "number of node pools, which are the values of the label "+kubelet.PoolLabel)
+	flags.IntVar(&options.GPUs, "gpus", 8, "number of nvidia.com/gpu on each node")
+	flags.DurationVar(&options.Heartbeat, "heartbeat", 20*time.Second, "interval at which leases are renewed; negative: never")
 	flags.DurationVar(&rules.StartDelay, "start-delay", rules.StartDelay, "time from a pod's binding until it runs")
 	flags.DurationVar(&rules.StopDelay, "stop-delay", rules.StopDelay, "time from a pod's deletion until it is gone")
 	flags.DurationVar(&rules.BackOff.Max, "kubelet-restart-period", rules.BackOff.Max,
-		"ceiling of the back-off between restarts of a container")
+		"maximum of the back-off between restarts of a container")
 	return command
 }
 

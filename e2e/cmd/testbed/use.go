@@ -15,7 +15,7 @@ var errUnhealthy = errors.New("the testbed is not healthy")
 func statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show what runs, or what is left on this host",
+		Short: "Show what is running, or what is left on this host",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			status, err := testbed.Inspect(cmd.Context())
@@ -34,7 +34,7 @@ func statusCommand() *cobra.Command {
 func loadCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "load IMAGE.tar...",
-		Short: "Make the images of archives known to every node",
+		Short: "Load images from archives into every node",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, archives []string) error {
 			cluster, err := testbed.Attach()
@@ -68,7 +68,7 @@ func kubeconfigCommand() *cobra.Command {
 }
 
 func redisCommand() *cobra.Command {
-	command := &cobra.Command{Use: "redis", Short: "Take the store away and give it back"}
+	command := &cobra.Command{Use: "redis", Short: "Stop and start the store"}
 	stop := &cobra.Command{
 		Use:   "stop",
 		Short: "Stop the store",
@@ -94,7 +94,7 @@ func redisCommand() *cobra.Command {
 			return cluster.Redis().Start(cmd.Context(), wipe)
 		},
 	}
-	start.Flags().BoolVar(&wipe, "wipe", false, "without the data of before")
+	start.Flags().BoolVar(&wipe, "wipe", false, "delete the data first")
 	command.AddCommand(stop, start)
 	return command
 }
