@@ -29,8 +29,8 @@ type neighbor struct {
 	temporary bool
 }
 
-// leaderWorkerSetPrefix is the prefix of the LeaderWorkerSet controller's webhook configurations. In the order of
-// names, the API server calls ours first.
+// leaderWorkerSetPrefix is the prefix of the LeaderWorkerSet controller's webhook configurations. The API server calls
+// webhooks in the order of these names, so ours are called first.
 const leaderWorkerSetPrefix = "lws-"
 
 // LeaderWorkerSet is the kind of the LeaderWorkerSet controller.

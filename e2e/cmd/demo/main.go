@@ -48,7 +48,7 @@ func run(ctx context.Context) error {
 	for _, a := range []recovery.Mode{recovery.Exec, recovery.CRI, recovery.Recreate} {
 		r, err := show(ctx, env, a)
 		if err != nil {
-			return fmt.Errorf("%s did not happen: %w", a.Name, err)
+			return fmt.Errorf("showing the recovery %q: %w", a.Name, err)
 		}
 		rows = append(rows, r)
 	}

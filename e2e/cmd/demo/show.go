@@ -48,7 +48,7 @@ func timeline(f recovery.Failure, a recovery.Mode) {
 	}
 	line("failure", 0, "kill -9 of worker "+f.Worker)
 	if f.Account != nil {
-		line("detected", p.Detected, "its own node saw it exit")
+		line("detected", p.Detected, "by the agent on its node")
 		line("ordered", p.Ordered, fmt.Sprintf("by the store: total restart count %d for all", f.Account.Round))
 		line("in sync", p.InSync, fmt.Sprintf("all %d workers joined", workers))
 	}

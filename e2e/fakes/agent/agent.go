@@ -106,7 +106,7 @@ func (a *agent) watch(ctx context.Context) {
 	}
 }
 
-// observe posts an observation. Before a level that was read, it posts the place of the slot.
+// observe posts an observation. If the level was read, it first posts the place of the slot.
 func (a *agent) observe(ctx context.Context, o rounds.Observation) {
 	if o.Read && o.Err == nil {
 		place, err := a.line.Place(ctx, a.worker.Group, a.slot)

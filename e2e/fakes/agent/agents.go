@@ -58,12 +58,13 @@ func (w Worker) in(slot string) Worker {
 	return w
 }
 
-// Options say how the agents reach the store.
+// Options configure how the agents connect to the store and to the API server.
 type Options struct {
-	// Store returns how the agents of a group reach the store. It is called once for each group, with one of its pods.
+	// Store returns the options with which the agents of a group connect to the store. It is called once for each group,
+	// with one of its pods.
 	Store func(*corev1.Pod) (valkey.Options, error)
-	// Share is how many agents share one connection for calls. The default of 1 is what real agents have. Each agent
-	// has its own subscription.
+	// Share is how many agents share one connection for calls. With the default of 1, each has its own, as real agents
+	// do. Each agent has its own subscription.
 	Share  int
 	Timing Timing
 	// Client makes the API calls of upstream agents.

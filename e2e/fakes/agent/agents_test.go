@@ -59,7 +59,7 @@ func TestWorkerOf(t *testing.T) {
 		})
 	}
 	if _, ok := workerOf(&corev1.Pod{}); ok {
-		t.Error("any pod is taken for a worker")
+		t.Error("a pod without a JobSet is taken for a worker")
 	}
 }
 
@@ -163,7 +163,7 @@ func testGroup(t *testing.T, driver Driver) {
 		t.Errorf("%d pods ended, %d agents", ended, c.Agents())
 	}
 	if _, err := c.Fail("train", "train-w-0-99"); !errors.Is(err, ErrNobody) {
-		t.Errorf("killing nobody: %v", err)
+		t.Errorf("killing a worker that does not exist: %v", err)
 	}
 }
 

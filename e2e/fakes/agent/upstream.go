@@ -116,7 +116,7 @@ func (u *upstream) changed(js *v1alpha2.JobSet) {
 	}
 }
 
-// decide does what an agent does with a status. It returns false if the agent has no attempt yet. The caller holds the lock.
+// decide reacts to a status as a real agent does. It returns false if the agent has no attempt yet. The caller holds the lock.
 func (u *upstream) decide(a *upstreamAgent, status v1alpha2.JobSetStatus) bool {
 	if a.attempt == nil {
 		return false
@@ -170,7 +170,7 @@ func (u *upstream) write(a *upstreamAgent, attempt int32) {
 		if !u.runs(a) {
 			return
 		}
-		fmt.Fprintf(os.Stderr, "the attempt of pod %s: %v\n", a.pod.Name, err)
+		fmt.Fprintf(os.Stderr, "writing the attempt of pod %s: %v\n", a.pod.Name, err)
 		time.Sleep(upstreamRetry)
 	}
 }

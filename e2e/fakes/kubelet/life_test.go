@@ -138,7 +138,7 @@ func TestLife(t *testing.T) {
 			}
 			got := transcript(l, from)
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("what a watcher sees (-want +got):\n%s", diff)
+				t.Errorf("changes observed by a watcher (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -263,7 +263,7 @@ func TestEveryStartIsReported(t *testing.T) {
 		t.Errorf("starts (-want +got):\n%s", diff)
 	}
 	if again := l.TakeStarts(); again != nil {
-		t.Errorf("told twice: %v", again)
+		t.Errorf("starts are reported twice: %v", again)
 	}
 }
 

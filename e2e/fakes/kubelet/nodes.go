@@ -56,7 +56,7 @@ func (f *Nodes) takeOver(ctx context.Context, wanted *corev1.Node) (*corev1.Node
 		return nil, err
 	}
 	if left.Labels[NameLabel] != f.options.Name {
-		return nil, errors.New("there is a node of that name that does not belong to this simulation")
+		return nil, errors.New("a node with this name exists, and does not belong to this simulation")
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"labels": wanted.Labels}, "status": wanted.Status,

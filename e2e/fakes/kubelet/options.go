@@ -19,7 +19,7 @@ const (
 	NameLabel = "simulated.holdfast.dev/name"
 	// PoolLabel names the node's pool, NAME-pool-N counted from 1.
 	PoolLabel = "cloud.google.com/gke-nodepool"
-	// GPU is the resource that each node has some of.
+	// GPU is the extended resource that nodes advertise.
 	GPU corev1.ResourceName = "nvidia.com/gpu"
 )
 
@@ -36,7 +36,7 @@ type Options struct {
 	MaxPods int
 	// Rules are KubeletRules by default.
 	Rules *Rules
-	// Heartbeat is the period in which leases are renewed; 20 s by default. A negative one turns leases off, for a
+	// Heartbeat is the interval at which leases are renewed; 20 s by default. A negative one turns leases off, for a
 	// control plane that does not need them (kube-controller-manager --node-monitor-grace-period=24h).
 	Heartbeat time.Duration
 	// Workers is the maximum number of concurrent API calls; 64 by default.

@@ -85,7 +85,7 @@ func TestResumeContinuesFromTheStatus(t *testing.T) {
 			second := Resume(now, p, shape, KubeletRules(), half)
 			if test.same {
 				if diff := cmp.Diff(p.Status, second.Status(p, now, addresses)); diff != "" {
-					t.Errorf("the other player reports something else (-first +second):\n%s", diff)
+					t.Errorf("the other process reports something else (-first +second):\n%s", diff)
 				}
 				return
 			}

@@ -6,7 +6,7 @@ import "time"
 type Rules struct {
 	// StartDelay is the time from a pod's binding until its containers run.
 	StartDelay time.Duration
-	// Tick is the period in which the kubelet checks containers for changes. It notices an exit after a time drawn
+	// Tick is the interval at which the kubelet checks containers for changes. It notices an exit after a time drawn
 	// uniformly from [0, Tick).
 	Tick time.Duration
 	// RestartDelay is the time from the decision to restart a container until it runs.

@@ -29,7 +29,7 @@ type Nodes struct {
 	hosts   map[string]string       // addresses of the nodes
 	pods    cache.Store
 	queue   workqueue.TypedDelayingInterface[types.NamespacedName] // lives to advance
-	reports workqueue.TypedDelayingInterface[types.NamespacedName] // pods to report to the API server, which no life waits for
+	reports workqueue.TypedDelayingInterface[types.NamespacedName] // pods to report to the API server; their lives continue meanwhile
 	stop    context.CancelFunc
 	running sync.WaitGroup
 

@@ -58,7 +58,7 @@ type Group struct {
 	started *sync.WaitGroup // counts the members that do not know yet that the round runs
 }
 
-// Start opens the group. It returns once every member knows that the group runs, with the time that this took.
+// Start opens the group. It returns once every member knows that the group is running, with the time that this took.
 func Start(ctx context.Context, server valkey.Options, o Options) (*Group, time.Duration, error) {
 	leader, err := Open(ctx, server, o)
 	if err != nil {
@@ -145,7 +145,7 @@ func AwaitRelays(ctx context.Context, leader *valkey.Store, o Options) error {
 	return nil
 }
 
-// Run runs the members from one index of this process up to, not including, another one.
+// Run runs the members of this process whose indexes are in [from, to).
 func (g *Group) Run(from, to int) {
 	for _, m := range g.members[from:to] {
 		g.running.Go(func() { m.run(g.ctx) })
@@ -247,7 +247,7 @@ func (g *Group) Await(ctx context.Context) error {
 	}
 }
 
-// late returns an error that says what is missing.
+// late returns errLate with the progress of the members.
 func (g *Group) late() error {
 	var joined, started int
 	missing := ""
@@ -262,6 +262,6 @@ func (g *Group) late() error {
 			missing = g.members[i].slot.Name
 		}
 	}
-	return fmt.Errorf("%w: of %d, %d have joined and %d know, %s is missing; they changed %d times between a relay and the store",
+	return fmt.Errorf("%w: of %d members, %d have joined and %d know, %s is missing; members switched %d times between a relay and the store",
 		errLate, len(g.members), joined, started, missing, g.Switches())
 }

@@ -18,7 +18,7 @@ func Lead(ctx context.Context, leader *valkey.Store) {
 			case <-ctx.Done():
 				return
 			case <-changed:
-				_, _ = leader.Read(ctx, id) // the next change repeats it
+				_, _ = leader.Read(ctx, id) // the next change triggers another read
 			}
 		}
 	})

@@ -98,7 +98,7 @@ func (m *member) read(ctx context.Context) {
 
 const readRetry = time.Second
 
-// observe posts an observation. Before a level that was read, it posts the place of the slot.
+// observe posts an observation. If the level was read, it first posts the place of the slot.
 func (m *member) observe(ctx context.Context, o rounds.Observation) {
 	if o.Read && o.Err == nil {
 		place, err := m.store.Place(ctx, m.group.id, m.slot)

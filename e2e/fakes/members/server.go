@@ -118,7 +118,7 @@ func (s *Server) awaitAnswer(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			s.Stop()
-			return fmt.Errorf("%s at %s has not answered for %v", s.program, s.Address, startTimeout)
+			return fmt.Errorf("%s at %s has not responded for %v", s.program, s.Address, startTimeout)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -155,7 +155,7 @@ func (s *Server) Info(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// Usage asks the server for its usage.
+// Usage reads the server's usage.
 func (s *Server) Usage(ctx context.Context) (Usage, error) {
 	text, err := s.Info(ctx)
 	if err != nil {

@@ -114,6 +114,6 @@ func TestARealLog(t *testing.T) {
 		t.Errorf("unused (-want +got):\n%s", diff)
 	}
 	if record.Refused["jobset: get secrets (own namespace)"] != 1 {
-		t.Errorf("refused are %v", record.Refused)
+		t.Errorf("refused: %v", record.Refused)
 	}
 }

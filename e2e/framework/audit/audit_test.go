@@ -96,16 +96,16 @@ func TestExcuses(t *testing.T) {
 		}
 	}
 	if want := []string{"orchestrator: update leases.coordination.k8s.io (own namespace)"}; !slices.Equal(excused, want) {
-		t.Errorf("excused are %q, want %q", excused, want)
+		t.Errorf("excused: %q, want %q", excused, want)
 	}
 	if idle := Idle(excuses, granted()); len(idle) != 1 || idle[0].Rights != "jobset: delete pods" {
-		t.Errorf("idle are %v", idle)
+		t.Errorf("idle excuses: %v", idle)
 	}
 }
 
 func TestALineThatIsNotAnEventIsAnError(t *testing.T) {
 	if _, err := Collect(granted(), strings.NewReader("{}\nnonsense\n{}\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
-		t.Errorf("it says %v", err)
+		t.Errorf("error %v, want one about line 2", err)
 	}
 }
 
@@ -127,6 +127,6 @@ func TestLastingRefusals(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if len(r.Refused) != 5 {
-		t.Error("the record has lost refusals")
+		t.Error("Lasting has changed the record")
 	}
 }

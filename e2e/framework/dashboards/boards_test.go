@@ -10,7 +10,7 @@ import (
 func TestReadTheDashboardsOfTheCharts(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "charts", "library", "files", "dashboards", "*.json"))
 	if err != nil || len(files) != 3 {
-		t.Fatalf("there are %v, %v", files, err)
+		t.Fatalf("found boards %v, error %v", files, err)
 	}
 	for _, file := range files {
 		board, err := Read(file)

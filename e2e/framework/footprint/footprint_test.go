@@ -34,6 +34,6 @@ func TestForgetResetsThePeak(t *testing.T) {
 		t.Errorf("%g MiB (%v) without it, %g with it", after, err, before)
 	}
 	if _, err := Peak(-1); err == nil {
-		t.Error("there is a process -1")
+		t.Error("no error for process -1")
 	}
 }

@@ -28,12 +28,12 @@ func TestEveryProgramHasRights(t *testing.T) {
 		{Program: "rescheduler-scheduler", Resource: "pods", Verb: "patch"},
 	} {
 		if !slices.Contains(grants, want) {
-			t.Errorf("nobody may %s", want)
+			t.Errorf("no program may %s", want)
 		}
 	}
 	for _, g := range grants {
 		if g.Verb == "deletecollection" {
-			t.Errorf("a role for users is a program's: %s", g)
+			t.Errorf("a role for users is attributed to a program: %s", g)
 		}
 	}
 }

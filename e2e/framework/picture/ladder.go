@@ -10,7 +10,7 @@ import (
 
 // levels names the recovery levels by number. Level 0 is the workload itself, which starts, succeeds and fails.
 var levels = [...]string{
-	"the workload", "1  processes, in place", "2  containers, in place", "3  fewer workers", "4  another node", "5  the Jobs again", "6  the whole workload again",
+	"the workload", "1  processes, in place", "2  containers, in place", "3  fewer workers", "4  another node", "5  recreated Jobs", "6  reset workload",
 }
 
 // Layout of the picture. Each response has a column, in chronological order. The columns are not to scale, because a
@@ -36,7 +36,7 @@ func Ladder(title string, entries []timeline.Entry) string {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="11">`+"\n", ladderW, h, ladderW, h)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", ladderW, h)
 	text(&b, gap, 24, `font-size="18" font-weight="bold" fill="#1f2430"`, title)
-	text(&b, gap, 44, `fill="#5b6370"`, "Each fault is handled once, at the cheapest recovery level that can. The height is the level; the number refers to the list below.")
+	text(&b, gap, 44, `fill="#5b6370"`, "Each fault is handled once, at the cheapest recovery level that can handle it. The height shows the level; the number refers to the list below.")
 	for level, name := range levels {
 		y := heightOf(level)
 		fmt.Fprintf(&b, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#dfe2e7"/>`+"\n", names, y, ladderW-rightGap, y)

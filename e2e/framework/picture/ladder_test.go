@@ -29,7 +29,7 @@ func TestLadder(t *testing.T) {
 		}
 	}
 	if strings.Contains(svg, "a step") || strings.Count(svg, "<circle") != 4 {
-		t.Error("a step within an answer is drawn as one")
+		t.Error("a step within a recovery is drawn as a recovery")
 	}
 	for d := xml.NewDecoder(strings.NewReader(svg)); ; {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
@@ -41,7 +41,7 @@ func TestLadder(t *testing.T) {
 }
 
 func TestLadderWithoutEntries(t *testing.T) {
-	if svg := Ladder("nothing", nil); strings.Contains(svg, "<circle") || !strings.Contains(svg, "the whole workload again") {
+	if svg := Ladder("nothing", nil); strings.Contains(svg, "<circle") || !strings.Contains(svg, "6  reset workload") {
 		t.Error(svg)
 	}
 }

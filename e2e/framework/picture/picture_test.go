@@ -31,7 +31,7 @@ func TestThePictureIsValidXMLAndDeterministic(t *testing.T) {
 	}
 	got := SVG("Board", begin, begin.Add(2*time.Second), panels)
 	if got != SVG("Board", begin, begin.Add(2*time.Second), panels) {
-		t.Error("it is another each time")
+		t.Error("the same input produces different pictures")
 	}
 	decoder := xml.NewDecoder(strings.NewReader(got))
 	for {
@@ -43,11 +43,11 @@ func TestThePictureIsValidXMLAndDeterministic(t *testing.T) {
 	}
 	for _, part := range []string{"Lost &amp; found", "a&lt;b", ">98.7 %<", ">no data<"} {
 		if !strings.Contains(got, part) {
-			t.Errorf("it does not show %s", part)
+			t.Errorf("the picture does not show %s", part)
 		}
 	}
 	if strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
-		t.Error("it draws what is not a number")
+		t.Error("a value that is not a number is drawn")
 	}
 }
 

@@ -7,7 +7,7 @@ import "time"
 // machine.
 type Phases struct {
 	Detected time.Duration // the agent or the supervisor detected that the worker had exited
-	Ordered  time.Duration // the store received this, and published the restart order in the same step
+	Ordered  time.Duration // the store received the report, and published the restart order in the same step
 	InSync   time.Duration // the last worker had joined
 	Ended    time.Duration // the API server showed that the deleted pod had terminated; 0 if none was deleted
 	Again    time.Duration // the last worker's program had started again

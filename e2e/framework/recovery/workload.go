@@ -121,7 +121,7 @@ func (t *Workload) strike(ctx context.Context, pod string, strike func(framework
 	if pod == lost {
 		t.moved = f.Worker
 	}
-	err = framework.Until(ctx, "there is somebody to strike", func(ctx context.Context) (err error) { // a group is in sync before its workers are running
+	err = framework.Until(ctx, "the worker can be made to fail", func(ctx context.Context) (err error) { // a group is in sync before its workers are running
 		f.Killed, err = strike(t.before[f.Worker])
 		return err
 	})
@@ -151,7 +151,7 @@ func (t *Workload) strike(ctx context.Context, pod string, strike func(framework
 
 // awaitAnswer waits until the API server shows the recovery that is expected in the workload's mode.
 func (t *Workload) awaitAnswer(ctx context.Context, before map[string]framework.Worker) error {
-	return framework.Until(ctx, "the failure was answered by "+t.Mode.Name, func(ctx context.Context) error {
+	return framework.Until(ctx, "the workload has recovered by "+t.Mode.Name, func(ctx context.Context) error {
 		if err := t.awaitSync(ctx); err != nil {
 			return err
 		}

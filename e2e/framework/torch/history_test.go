@@ -59,12 +59,12 @@ func TestCheck(t *testing.T) {
 		lines []Line
 		want  string
 	}{
-		"a training that goes on":     {training(func([]Line) {}), ""},
-		"a step that is done twice":   {training(func(l []Line) { l[20].Step = 20 }), "came after"},
-		"a step that nobody told of":  {append(training(func([]Line) {}), Line{Step: 42, Loss: 0.01}), ""},
-		"a training that begins anew": {training(func(l []Line) { l[20].Step = 1 }), "came after"},
-		"steps that are left out":     {training(func(l []Line) { l[39].Step = 90 }), "came after"},
-		"nothing was learnt": {training(func(l []Line) {
+		"a training that continues":   {training(func([]Line) {}), ""},
+		"a step that is repeated":     {training(func(l []Line) { l[20].Step = 20 }), "came after"},
+		"a step without a line":       {append(training(func([]Line) {}), Line{Step: 42, Loss: 0.01}), ""},
+		"a training that starts over": {training(func(l []Line) { l[20].Step = 1 }), "came after"},
+		"steps that are skipped":      {training(func(l []Line) { l[39].Step = 90 }), "came after"},
+		"the loss does not decrease": {training(func(l []Line) {
 			for i := range l {
 				l[i].Loss = 1
 			}

@@ -40,7 +40,7 @@ func list(variable string) []string {
 func needs() error {
 	for _, file := range list("STEP_NEEDS") {
 		if _, err := os.Stat(file); err != nil {
-			return fmt.Errorf("an earlier step has not done its work: %w", err)
+			return fmt.Errorf("an earlier step has not completed: %w", err)
 		}
 	}
 	return nil
@@ -72,7 +72,7 @@ func failOnce() error {
 	if err != nil {
 		return fmt.Errorf("marking the failure: %w", err)
 	}
-	return errors.Join(fmt.Errorf("failing once, as %s says", file), mark.Close())
+	return errors.Join(fmt.Errorf("failing once, as requested by STEP_FAIL_ONCE=%s", file), mark.Close())
 }
 
 func writes() error {

@@ -2,7 +2,7 @@
 // each step. SIGUSR1 makes it fail (exit 1), SIGUSR2 makes it succeed (exit 0). WORKER_ON_TERM says what SIGTERM does:
 // "exit" (default, exit 143), "finish" (exit 0, like a program that saves a checkpoint) or "ignore". SIGHUP makes it
 // hang as in a collective: it takes no more steps and ignores SIGTERM. SIGPWR makes it allocate memory until it is
-// killed. Each step reports progress in the way that the environment asks for. WORKER_STEPS makes it succeed after that
+// killed. Each step reports progress as configured in the environment. WORKER_STEPS makes it succeed after that
 // many steps of WORKER_STEP_SECONDS (default 1). WORKER_MEMORY_MIB is the memory that it allocates when it starts.
 package main
 
@@ -59,7 +59,7 @@ func take(mib int) []byte {
 	return all
 }
 
-// getOn reports progress, if the environment asks for it.
+// getOn reports progress, if that is configured in the environment.
 func getOn() {
 	if file := os.Getenv("HOLDFAST_PROGRESS_FILE"); file != "" {
 		complain(os.WriteFile(file, nil, 0o600))
@@ -68,7 +68,7 @@ func getOn() {
 
 func complain(err error) {
 	if err != nil {
-		fmt.Println("no sign of progress:", err)
+		fmt.Println("reporting progress failed:", err)
 	}
 }
 
