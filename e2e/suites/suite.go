@@ -1,5 +1,5 @@
-// Package suites starts and ends the end-to-end suites, which are the packages in its subfolders, and has what they
-// share.
+// Package suites starts and ends the end-to-end suites, which are the packages in its subfolders. It also contains the
+// code that they share.
 package suites
 
 import (

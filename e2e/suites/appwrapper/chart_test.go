@@ -45,34 +45,34 @@ func TestTheChart(t *testing.T) {
 	})
 	b.OK(r.Install(t.Context(), chartValues("")))
 
-	b.Until("the webhook refuses", func(ctx context.Context) error {
+	b.Until("the webhook rejects an AppWrapper without pods", func(ctx context.Context) error {
 		bad := b.worker("bad")
 		bad.Spec.Components[0].Template.Raw = []byte(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"}}`)
 		err := k8s.Create(ctx, bad)
 		if err == nil || !strings.Contains(err.Error(), "components contains no podspecs") {
-			return fmt.Errorf("it says %v", err)
+			return fmt.Errorf("the response is %v", err)
 		}
 		return nil
 	})
 	b.create(b.load("job.yaml"))
 	if aw := b.awaitPhase("job-example", v1beta2.Succeeded); aw.Labels[v1beta2.UserLabel] == "" {
-		t.Errorf("the webhook has not said who the user is: %v", aw.Labels)
+		t.Errorf("the webhook has not recorded the user: %v", aw.Labels)
 	}
 	b.create(b.worker("lost"))
 	b.awaitReady("lost")
 
 	before := b.managerPod(system)
 	b.OK(r.Upgrade(t.Context(), chartValues("debug")))
-	b.Until("the new manager is there", func(context.Context) error {
+	b.Until("the new manager has a pod", func(context.Context) error {
 		if now := b.managerPod(system); now.UID == before.UID {
-			return fmt.Errorf("%s is the old one", now.Name)
+			return fmt.Errorf("%s is still the old pod", now.Name)
 		}
 		return nil
 	})
 	pods, err := podsOf(t.Context(), b.NS, "lost")
 	b.OK(err)
 	b.OK(k8s.Delete(t.Context(), &pods[0], client.GracePeriodSeconds(0)))
-	b.Until("a workload of before is reset by it", func(context.Context) error {
+	b.Until("it resets a workload created before the upgrade", func(context.Context) error {
 		if n := b.get("lost").Status.Retries; n != 1 {
 			return fmt.Errorf("%d resets", n)
 		}

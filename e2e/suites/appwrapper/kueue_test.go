@@ -83,7 +83,7 @@ func (q *queued) watchQuota(ctx context.Context) {
 		before, held, after := q.livePod(ctx), q.held(ctx), q.livePod(ctx)
 		if before != "" && before == after && !held {
 			q.mu.Lock()
-			q.breaches = append(q.breaches, before+" is there without quota")
+			q.breaches = append(q.breaches, before+" exists without quota")
 			q.mu.Unlock()
 		}
 		q.samples++
@@ -147,7 +147,7 @@ func (q *queued) reserved(ctx context.Context) (cpu string, workloads int64, err
 			}
 		}
 	}
-	return "", 0, errors.New("the queue does not say what is reserved")
+	return "", 0, errors.New("the ClusterQueue does not report reserved quota")
 }
 
 func (q *queued) awaitReserved(want string) {
@@ -155,7 +155,7 @@ func (q *queued) awaitReserved(want string) {
 	q.Until(want+" CPU are reserved", func(ctx context.Context) error {
 		cpu, n, err := q.reserved(ctx)
 		if err == nil && cpu != want {
-			err = fmt.Errorf("%s are, by %d workloads", cpu, n)
+			err = fmt.Errorf("%s CPU are reserved, by %d workloads", cpu, n)
 		}
 		return err
 	})
@@ -175,7 +175,7 @@ func (q *queued) check() {
 	q.Helper()
 	q.stop()
 	<-q.done
-	q.Logf("the quota was looked at %d times", q.samples)
+	q.Logf("the quota was checked %d times", q.samples)
 	for _, breach := range q.breaches {
 		q.Error(breach)
 	}
@@ -237,12 +237,12 @@ func fails(q *queued) {
 	failed := meta.FindStatusCondition(bad.Status.Conditions, string(v1beta2.QuotaReserved))
 	started := next.Status.Attempts[0].StartTime
 	if started.Before(&failed.LastTransitionTime) {
-		q.Errorf("the next workload began at %s, before the failed one had given its quota back at %s", started, failed.LastTransitionTime)
+		q.Errorf("the next workload began at %s, before the failed one had released its quota at %s", started, failed.LastTransitionTime)
 	}
 	q.replace(bad)
 	q.awaitReady("bad")
 	if aw := q.get("bad"); aw.UID == bad.UID || aw.Status.Retries != 0 {
-		q.Errorf("after it was replaced it has %d resets", aw.Status.Retries)
+		q.Errorf("the new AppWrapper has %d resets, or the UID of the old one", aw.Status.Retries)
 	}
 }
 
@@ -252,7 +252,7 @@ func (q *queued) replace(aw *v1beta2.AppWrapper) {
 	q.OK(k8s.Delete(q.Context(), aw))
 	q.Until("the old one is gone", func(ctx context.Context) error {
 		if err := k8s.Get(ctx, client.ObjectKeyFromObject(aw), &v1beta2.AppWrapper{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it is there (%v)", err)
+			return fmt.Errorf("it still exists (%v)", err)
 		}
 		return nil
 	})
@@ -294,7 +294,7 @@ func evicted(q *queued) {
 			return fmt.Errorf("%d pods (%v)", len(now), err)
 		}
 		if now[0].Spec.NodeName == bad.Name {
-			q.Errorf("it is on %s again", bad.Name)
+			q.Errorf("the pod is on %s again", bad.Name)
 		}
 		return nil
 	})

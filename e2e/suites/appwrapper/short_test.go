@@ -31,7 +31,7 @@ func TestTheFailingExampleIsResetTwiceAndKept(t *testing.T) {
 	if len(aw.Status.Attempts) != 3 || aw.Status.Retries != 2 {
 		t.Errorf("attempts %+v", aw.Status.Attempts)
 	}
-	b.Until("it is kept for somebody to look at", func(ctx context.Context) error {
+	b.Until("the failed workload is kept for inspection", func(ctx context.Context) error {
 		now := b.get("patience-example")
 		for _, c := range now.Status.Conditions {
 			if c.Type == string(v1beta2.DeletingResources) && c.Reason == v1beta2.ReasonDeletionPaused {
@@ -45,7 +45,7 @@ func TestTheFailingExampleIsResetTwiceAndKept(t *testing.T) {
 	}
 	for i, a := range aw.Status.Attempts[1:] {
 		pause := a.StartTime.Sub(aw.Status.Attempts[i].EndTime.Time)
-		t.Logf("attempt %d began %s after the end of the one before (%s)", a.Number, pause, aw.Status.Attempts[i].Reason)
+		t.Logf("attempt %d began %s after the end of the previous one (%s)", a.Number, pause, aw.Status.Attempts[i].Reason)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestALostPodCausesOneReset(t *testing.T) {
 			err = fmt.Errorf("%d pods", len(left))
 		}
 		if getErr := k8s.Get(ctx, client.ObjectKey{Namespace: b.NS, Name: "lost"}, &metav1.PartialObjectMetadata{TypeMeta: typeMeta}); getErr == nil {
-			err = fmt.Errorf("the AppWrapper is there")
+			err = fmt.Errorf("the AppWrapper still exists")
 		}
 		return err
 	})

@@ -125,7 +125,7 @@ func (g *group) explain() {
 	}
 }
 
-// inPlace is what the owner of a group reports about it.
+// inPlace is the report of the owner about its group.
 type inPlace struct {
 	uid             types.UID
 	restarts        string
@@ -149,13 +149,13 @@ func (g *group) inPlace(ctx context.Context) (inPlace, error) {
 	return is, nil
 }
 
-// until waits until check accepts what the owner reports, and returns that.
+// until waits until check accepts the report of the owner, and returns the report.
 func (g *group) until(what string, check func(inPlace) bool) (is inPlace) {
 	g.Helper()
 	g.must(framework.Until(g.ctx, what, func(ctx context.Context) error {
 		var err error
 		if is, err = g.inPlace(ctx); err == nil && !check(is) {
-			err = fmt.Errorf("%s %s says %+v", g.owner.Kind, g.name, is)
+			err = fmt.Errorf("%s %s reports %+v", g.owner.Kind, g.name, is)
 		}
 		return err
 	}))
@@ -262,7 +262,7 @@ func (g *group) replaceOrchestrator(w framework.Worker) {
 		}
 		return nil
 	}))
-	g.awaitWebhook() // without it a pod that is created next has no agent
+	g.awaitWebhook() // without it, the next pod would have no agent
 }
 
 // timeOut deletes a pod whose replacement cannot be scheduled, until the timeout of the restart has deleted the pod with index 0, and
@@ -278,7 +278,7 @@ func (g *group) timeOut() {
 	g.must(framework.Until(g.ctx, "the pod with index 0 is deleted", func(ctx context.Context) error {
 		is, err := g.inPlace(ctx)
 		if err == nil && is.uid == leader {
-			err = fmt.Errorf("it is there: %+v", is)
+			err = fmt.Errorf("it still exists: %+v", is)
 		}
 		return client.IgnoreNotFound(err)
 	}))
@@ -293,7 +293,7 @@ func (g *group) recreated(what string, before map[string]framework.Worker, at ti
 	g.must(framework.Until(g.ctx, "all pods are new", func(ctx context.Context) error {
 		now, err := g.Workers(ctx, jobs, g.name)
 		if err == nil && len(now) != g.size {
-			err = fmt.Errorf("%d workers are there", len(now))
+			err = fmt.Errorf("found %d workers", len(now))
 		}
 		for id, was := range before {
 			if err == nil && now[id].PodUID == was.PodUID {

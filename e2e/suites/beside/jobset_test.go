@@ -65,7 +65,7 @@ func (g *group) untilNoPods() {
 	g.must(framework.Until(g.ctx, "the controller has deleted the Jobs", func(ctx context.Context) error {
 		pods, err := g.Pods(ctx, jobs, g.name)
 		if err == nil && len(pods) > 0 {
-			err = fmt.Errorf("%d pods are there", len(pods))
+			err = fmt.Errorf("%d pods still exist", len(pods))
 		}
 		return err
 	}))
@@ -93,7 +93,7 @@ func (g *group) timeOutJobs(workers map[string]framework.Worker, how ...client.D
 	g.recreated(afterTimeout, workers, time.Now())
 }
 
-const afterTimeout = "a recreation after a time-out, from when there is a node again"
+const afterTimeout = "a recreation after a timeout, measured from when a node is schedulable again"
 
 func (g *group) cordon(on bool) {
 	g.Helper()

@@ -83,7 +83,7 @@ func TestPodsOfAnyOwnerTimeout(t *testing.T) {
 	g.timeOut()
 }
 
-// The group ends with the pod with index 0: its owner recreates all pods.
+// When the pod with index 0 is deleted, the group ends, and its owner recreates all pods.
 func TestPodsOfAnyOwnerFirstPod(t *testing.T) {
 	g := startPods(t, "any-first", asking("20"))
 	workers := g.running()

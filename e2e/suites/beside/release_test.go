@@ -20,7 +20,7 @@ import (
 )
 
 // An upgrade replaces the orchestrator with its webhook while groups run. They keep running, and failures during the upgrade and after it
-// restart them in place. The groups consist of pods with the earlier agent and pods that the later webhook has prepared.
+// restart them in place. Groups then have pods with the earlier agent and pods that the later webhook has prepared.
 func TestUpgrade(t *testing.T) {
 	g, workers := start(t, nil)
 	other := startPods(t, "any-upgrade", asking("20"))
@@ -40,7 +40,7 @@ func TestUpgrade(t *testing.T) {
 	other.awaitCharged(1)
 	now := other.running()[other.slot(2)]
 	if pod := other.pod(now); pod.Spec.InitContainers[0].Image != image {
-		t.Errorf("the pod of the later webhook has the agent %s", pod.Spec.InitContainers[0].Image)
+		t.Errorf("the pod that the later webhook has prepared has the agent %s", pod.Spec.InitContainers[0].Image)
 	}
 	g.kill(first(workers))
 	g.awaitCharged(2)
@@ -109,7 +109,7 @@ func TestRemoval(t *testing.T) {
 	took := time.Since(at)
 	t.Logf("MEASURED a worker that fails after the removal exits after %.1f s, with a limit of 60 s", took.Seconds())
 	if took > 90*time.Second {
-		t.Error("that is too long")
+		t.Error("the worker took too long to exit")
 	}
 	g.must(release().Install(g.ctx, values()))
 	g.must(framework.Until(g.ctx, "all run again", func(ctx context.Context) error {

@@ -19,7 +19,7 @@ import (
 
 const nodes = 4
 
-// trainJob returns a TrainJob with four nodes, with annotations for one place in the JobSet that Kubeflow Trainer creates.
+// trainJob returns a TrainJob with four nodes. patch, if not nil, is applied to the template of its JobSet.
 func trainJob(name string, runtime map[string]any, patch map[string]any) *unstructured.Unstructured {
 	spec := map[string]any{
 		"runtimeRef": runtime,
@@ -144,7 +144,7 @@ func TestTrainJobAnnotatedOnItsPods(t *testing.T) {
 	g := startTrainJob(t, trainJob("train-pods", distributed(), patch))
 	is := g.awaitSync("NotPossible")
 	if !strings.Contains(is.message, "set it on the JobSet") {
-		t.Errorf("it says %q", is.message)
+		t.Errorf("the condition says %q", is.message)
 	}
 	workers, err := g.AwaitWorkers(g.ctx, jobs, g.name, nodes)
 	g.must(err)

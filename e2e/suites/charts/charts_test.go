@@ -28,7 +28,7 @@ func TestEachChartAlone(t *testing.T) {
 				t.Error("the upgrade has replaced the definition, or the sample")
 			}
 			if now := i.podUIDs(); same(pods, now) {
-				t.Errorf("the pods are those of before: %v", now)
+				t.Errorf("the upgrade has not replaced the pods: %v", now)
 			}
 			i.apply("later")
 			i.awaitWorked("later")
@@ -52,7 +52,7 @@ func same(a, b map[types.UID]bool) bool {
 	return true
 }
 
-// All charts together, with the CRDs and objects that earlier releases under other names have left.
+// All charts together, with the CRDs and objects left behind by earlier releases with other names.
 func TestAllChartsTogether(t *testing.T) {
 	var all []*installation
 	for _, c := range charts {

@@ -92,7 +92,7 @@ func (i *installation) awaitPods() {
 	i.until(fmt.Sprintf("%d pods of %s are ready", i.pods, i.name), func(ctx context.Context) error {
 		pods, err := i.running(ctx)
 		if err != nil || len(pods) != i.pods {
-			return fmt.Errorf("there are %d (%v)", len(pods), err)
+			return fmt.Errorf("found %d pods (%v)", len(pods), err)
 		}
 		for _, pod := range pods {
 			for _, c := range pod.Status.ContainerStatuses {
@@ -100,7 +100,7 @@ func (i *installation) awaitPods() {
 					i.Fatalf("%s/%s was restarted: %+v", pod.Name, c.Name, c.LastTerminationState)
 				}
 				if !c.Ready {
-					return fmt.Errorf("%s/%s is not", pod.Name, c.Name)
+					return fmt.Errorf("%s/%s is not ready", pod.Name, c.Name)
 				}
 			}
 		}
@@ -152,7 +152,7 @@ func (i *installation) object(name string) *unstructured.Unstructured {
 // and rejects everything.
 func (i *installation) apply(name string) {
 	i.Helper()
-	i.until(i.name+" takes its sample", func(ctx context.Context) error { return shared.Client.Create(ctx, i.object(name)) })
+	i.until(i.name+" accepts its sample", func(ctx context.Context) error { return shared.Client.Create(ctx, i.object(name)) })
 }
 
 func (i *installation) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
@@ -172,7 +172,7 @@ func (i *installation) uid(name string) types.UID {
 
 func (i *installation) awaitWorked(name string) {
 	i.Helper()
-	i.until(i.name+" has worked on "+name, func(ctx context.Context) error {
+	i.until(i.name+" has handled "+name, func(ctx context.Context) error {
 		o, err := i.get(ctx, name)
 		if err != nil {
 			return err
@@ -187,7 +187,7 @@ func (i *installation) remove(name string) {
 	i.OK(client.IgnoreNotFound(shared.Client.Delete(i.Context(), i.object(name), client.PropagationPolicy(metav1.DeletePropagationForeground))))
 	i.until(name+" of "+i.name+" is gone", func(ctx context.Context) error {
 		if _, err := i.get(ctx, name); client.IgnoreNotFound(err) != nil || err == nil {
-			return errors.New("it is there")
+			return errors.New("it still exists")
 		}
 		return nil
 	})

@@ -25,15 +25,15 @@ func (i *installation) checkMetrics() {
 	i.Helper()
 	url := "https://" + i.managerIP() + ":8443/metrics"
 	if code, _ := i.scrape(url, ""); code != http.StatusUnauthorized {
-		i.Errorf("a stranger is answered %d", code)
+		i.Errorf("an unauthenticated request gets the status %d", code)
 	}
 	if code, _ := i.scrape(url, i.token("stranger", "")); code != http.StatusForbidden {
-		i.Errorf("an account without the role is answered %d", code)
+		i.Errorf("an account without the role gets the status %d", code)
 	}
 	token := i.token("prometheus", i.metricsReader())
 	i.until("the account with the role reads metrics", func(context.Context) error {
 		if code, text := i.scrape(url, token); code != http.StatusOK || !strings.Contains(text, "holdfast_build_info{") {
-			return fmt.Errorf("it is answered %d", code)
+			return fmt.Errorf("it gets the status %d", code)
 		}
 		return nil
 	})

@@ -81,7 +81,7 @@ var charts = []chart{
 			return helm.Values{"image": helm.Image(reschedulerImage), "scheduler": helm.Values{"enabled": shared.TakesScheduler(), "image": helm.Image(schedulerImage)}}
 		},
 		worked: func(o *unstructured.Unstructured) error {
-			return is("the number of moves that it remembers", fmt.Sprint(memory.Read(o.GetAnnotations()).Times), "1")
+			return is("the number of recorded moves", fmt.Sprint(memory.Read(o.GetAnnotations()).Times), "1")
 		},
 	},
 }

@@ -68,7 +68,7 @@ var tours = map[string]tour{
 	"JobSets": {
 		visits: []visit{
 			{page: "README.md", replace: map[string]string{"valkey.enabled=true": copiedStore}, rules: map[string]rule{
-				"make":         {skip: "it is what runs this"},
+				"make":         {skip: "it runs this test"},
 				"helm install": {then: []string{"kubectl -n holdfast-system wait pod --all --for=condition=Ready --timeout=5s"}},
 			}},
 			{page: "docs/tasks/launch-when-ready.md", rules: map[string]rule{"kubectl apply -n stages": {then: []string{
@@ -172,13 +172,13 @@ const removeWebhooks = "kubectl delete --ignore-not-found mutatingwebhookconfigu
 
 // elsewhere lists the pages whose commands are run or checked elsewhere, and where.
 var elsewhere = map[string]string{
-	"CONTRIBUTING.md":          "it is what runs this",
-	"docs/beside.md":           "e2e/suites/beside installs the chart, breaks what it leads and removes it; charts/commands_test.go has the commands read",
-	"docs/exec-driver.md":      "a form, whose flags charts/flags_test.go has read",
-	"docs/kubectl-holdfast.md": "it is how bin/kubectl-holdfast came to be there",
-	"docs/releasing.md":        "make release-test makes a release, and pushes it to a registry of its own",
-	"docs/rendezvous.md":       "a form, whose flags charts/flags_test.go has read; e2e/suites/pytorch/rendezvous runs the server",
-	"docs/testbed.md":          "e2e/suites/testbed does it in Go, e2e/cmd/testbed/docs_test.go has the commands read",
+	"CONTRIBUTING.md":          "its commands run this test",
+	"docs/beside.md":           "e2e/suites/beside installs the chart, makes the groups that it leads fail and removes it; charts/commands_test.go parses the commands",
+	"docs/exec-driver.md":      "a template, whose flags charts/flags_test.go checks",
+	"docs/kubectl-holdfast.md": "its command has built bin/kubectl-holdfast",
+	"docs/releasing.md":        "make release-test builds a release, and pushes it to a temporary registry",
+	"docs/rendezvous.md":       "a template, whose flags charts/flags_test.go checks; e2e/suites/pytorch/rendezvous runs the server",
+	"docs/testbed.md":          "e2e/suites/testbed does the same in Go; e2e/cmd/testbed/docs_test.go parses the commands",
 }
 
 // runbooks returns visits to the runbooks that belong to a tour. They come last. Their commands only read.

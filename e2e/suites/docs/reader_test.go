@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/docs"
 )
 
-// visit says how to run the commands of a page.
+// visit describes how to run the commands of a page.
 type visit struct {
 	page string
 	// before are commands for the prerequisites of the page.
@@ -27,11 +27,11 @@ type visit struct {
 	rules map[string]rule
 }
 
-// rule says how to run a command.
+// rule describes how to run a command.
 type rule struct {
 	// skip is the reason why the command is not run.
 	skip string
-	// first are commands to run before this one, for a reader who takes this alternative instead of the one before.
+	// first are commands to run before this one, for a reader who takes this alternative instead of the previous one.
 	first []string
 	// says are substrings of the expected output. The command is repeated until it prints them.
 	says []string
@@ -64,7 +64,7 @@ func (v visit) read(t *testing.T) {
 		}
 		rule := v.ruleOf(command.Text, used)
 		if rule.skip != "" {
-			t.Logf("left out: %s (%s)", command.Text, rule.skip)
+			t.Logf("skipped: %s (%s)", command.Text, rule.skip)
 			continue
 		}
 		for _, command := range rule.first {
@@ -108,21 +108,21 @@ func (r rule) carryOut(t *testing.T, command string) error {
 	if len(r.says) == 0 {
 		got := typed(t, command, r)
 		if r.fails && got.err == nil {
-			return fmt.Errorf("%s ended well: %s", command, got.out)
+			return fmt.Errorf("%s succeeded, but should have failed: %s", command, got.out)
 		}
 		if r.fails {
 			return nil
 		}
 		return got.err
 	}
-	return framework.Until(t.Context(), "it says what the page says", func(context.Context) error {
+	return framework.Until(t.Context(), "the output is as the page shows", func(context.Context) error {
 		got := typed(t, command, r)
 		if (got.err != nil) != r.fails {
 			return fmt.Errorf("%s: %w: %s", command, got.err, got.out)
 		}
 		for _, part := range r.says {
 			if !strings.Contains(got.out, part) {
-				return fmt.Errorf("%s does not say %q: %s", command, part, got.out)
+				return fmt.Errorf("%s does not print %q: %s", command, part, got.out)
 			}
 		}
 		return nil
@@ -135,7 +135,7 @@ type answer struct {
 	err error
 }
 
-// logged is the last output of each line.
+// logged maps each command line to its last output.
 var logged = map[string]string{}
 
 // typed runs a line in a shell, in the root of the repository.

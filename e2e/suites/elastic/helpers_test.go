@@ -106,7 +106,7 @@ func (b *bench) replaced(job string, index int, old *corev1.Pod, since time.Time
 		pod := &corev1.Pod{}
 		err := k8s.Get(ctx, client.ObjectKeyFromObject(old), pod)
 		if err != nil || pod.UID == old.UID || pod.Status.Phase != corev1.PodRunning {
-			return fmt.Errorf("worker %d is not (%v)", index, err)
+			return fmt.Errorf("worker %d is not replaced (%v)", index, err)
 		}
 		return nil
 	})

@@ -39,11 +39,11 @@ func TestWorkersRestartInPlace(t *testing.T) {
 	job := b.awaitInSync("train", 3)
 	b.checkSamePods("train", before)
 	if s := job.Status; s.InPlace == nil || s.InPlace.Failures != 1 {
-		t.Errorf("in place %+v", s.InPlace)
+		t.Errorf("status.inPlace is %+v", s.InPlace)
 	}
 	b.awaitEvent("train", "InPlaceRestart", "exited with code 137")
 
-	// A worker is added. No running worker is stopped for it, and it belongs to the group from then on.
+	// A worker is added. No running worker is stopped, and the new one belongs to the group from then on.
 	programs = b.programs("train", 3)
 	b.scale("train", 4)
 	b.awaitInSync("train", 4)
@@ -61,7 +61,7 @@ func TestWorkersRestartInPlace(t *testing.T) {
 	b.Until("the pod is replaced", func(ctx context.Context) error {
 		pod := &corev1.Pod{}
 		if err := k8s.Get(ctx, client.ObjectKeyFromObject(lost), pod); err != nil || pod.UID == lost.UID {
-			return fmt.Errorf("it is not (%v)", err)
+			return fmt.Errorf("it is not replaced (%v)", err)
 		}
 		return nil
 	})
@@ -71,7 +71,7 @@ func TestWorkersRestartInPlace(t *testing.T) {
 	delete(before, 2)
 	b.checkSamePods("train", before)
 	if round := roster.ReportOf(job.Annotations).Round; round != 3 {
-		t.Errorf("two failures and a lost pod are %d restarts", round)
+		t.Errorf("two failures and a lost pod caused %d restarts", round)
 	}
 }
 
@@ -89,7 +89,7 @@ func (b *bench) awaitInSync(name string, workers int64) *v1alpha1.ElasticJob {
 			}
 		}
 		if report == nil || report.Size != workers || report.Phase != "Running" || !strings.HasPrefix(said, "True InSync") {
-			return fmt.Errorf("the condition says %s; the report is %+v", said, report)
+			return fmt.Errorf("the condition is %s; the report is %+v", said, report)
 		}
 		return nil
 	})
@@ -163,14 +163,14 @@ func (b *bench) programs(job string, workers int) map[int]string {
 // awaitPrograms waits until every worker runs a different program than before.
 func (b *bench) awaitPrograms(job string, before map[int]string, workers int) {
 	b.Helper()
-	b.Until("all programs have been started anew", func(ctx context.Context) error {
+	b.Until("all programs have restarted", func(ctx context.Context) error {
 		for i := range workers {
 			program, err := shared.Program(ctx, b.labWorker(job, i))
 			if err != nil {
 				return err
 			}
 			if program == before[i] {
-				return fmt.Errorf("worker %d runs on", i)
+				return fmt.Errorf("worker %d still runs its old program", i)
 			}
 		}
 		return nil

@@ -53,7 +53,7 @@ func TestWithKueue(t *testing.T) {
 	b.Until("the worker is replaced", func(ctx context.Context) error {
 		again := &corev1.Pod{}
 		if err := k8s.Get(ctx, client.ObjectKeyFromObject(pod), again); err != nil || again.UID == pod.UID {
-			return fmt.Errorf("it is not (%v)", err)
+			return fmt.Errorf("it is not replaced (%v)", err)
 		}
 		return nil
 	})
@@ -66,7 +66,7 @@ func TestWithKueue(t *testing.T) {
 	b.create(b.job("next", 1, 1, 1, queued("low"), endsAfter(2)))
 	next := b.await("next", v1alpha1.StateSuspended, 0)
 	if next.Status.Message == "" {
-		t.Error("it does not say what it waits for")
+		t.Error("the status does not show what the job is waiting for")
 	}
 
 	// A job with a higher priority preempts the first and later returns the quota. Kueue then decides which waiting job
@@ -131,7 +131,7 @@ func (b *bench) leavesJobsOfOthersAlone() {
 	b.await("ours", v1alpha1.StateSucceeded, 0) // the operator has had enough time by now
 	for _, pod := range b.pods() {
 		if strings.HasPrefix(pod.Name, "elsewhere-") {
-			b.Errorf("there is pod %s of a job of another controller", pod.Name)
+			b.Errorf("the operator has created pod %s of a job that another controller manages", pod.Name)
 		}
 	}
 	job := b.get("elsewhere")
@@ -155,17 +155,17 @@ func (b *bench) placesByTopology() {
 	sets, _, _ := unstructured.NestedSlice(workload.Object, "spec", "podSets")
 	request, _, _ := unstructured.NestedStringMap(sets[0].(map[string]any), "topologyRequest")
 	if request["required"] != corev1.LabelHostname || request["podIndexLabel"] != v1alpha1.ReplicaIndexLabel {
-		b.Errorf("asked for %v", sets[0].(map[string]any)["topologyRequest"])
+		b.Errorf("the topology request is %v", sets[0].(map[string]any)["topologyRequest"])
 	}
 	assigned, _, _ := unstructured.NestedSlice(workload.Object, "status", "admission", "podSetAssignments")
 	if _, placed := assigned[0].(map[string]any)["topologyAssignment"]; !placed {
-		b.Errorf("admitted without a place: %v", assigned)
+		b.Errorf("admitted without a topology assignment: %v", assigned)
 	}
 	old := b.worker("rack", 1)
 	b.OK(k8s.Delete(b.Context(), old))
 	b.replaced("rack", 1, old, time.Now())
 	if pod := b.worker("rack", 1); pod.Spec.NodeSelector[corev1.LabelHostname] == "" || len(pod.Spec.SchedulingGates) > 0 {
-		b.Errorf("it runs where it likes: node selector %v, gates %v", pod.Spec.NodeSelector, pod.Spec.SchedulingGates)
+		b.Errorf("the pod is not bound to its assigned host: node selector %v, gates %v", pod.Spec.NodeSelector, pod.Spec.SchedulingGates)
 	}
 	b.OK(k8s.Delete(b.Context(), b.get("rack")))
 	b.awaitNoPodOf("rack")

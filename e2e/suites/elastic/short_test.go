@@ -39,11 +39,11 @@ func TestAJobSurvivesFailuresScalingAndSuspension(t *testing.T) {
 	b.awaitCounted("train", 1, 1)
 	job := b.await("train", v1alpha1.StateRunning, 3)
 
-	b.Until("an autoscaler sees the workers", func(ctx context.Context) error {
+	b.Until("the scale subresource shows the workers", func(ctx context.Context) error {
 		scale := &autoscalingv1.Scale{}
 		err := k8s.SubResource("scale").Get(ctx, job, scale)
 		if err == nil && (scale.Status.Replicas != 3 || scale.Status.Selector == "") {
-			err = fmt.Errorf("it sees %+v", scale.Status)
+			err = fmt.Errorf("it shows %+v", scale.Status)
 		}
 		return err
 	})
@@ -53,7 +53,7 @@ func TestAJobSurvivesFailuresScalingAndSuspension(t *testing.T) {
 	b.scale("train", 2)
 	b.await("train", v1alpha1.StateRunning, 2)
 	if b.worker("train", 0).UID != stays {
-		t.Error("scaling has replaced a worker that stays")
+		t.Error("scaling has replaced a worker that should stay")
 	}
 
 	b.change("train", func(s *v1alpha1.ElasticJobSpec) { s.Suspend = true })

@@ -29,7 +29,7 @@ func TestAWorkerThatHangsIsKilledAndTheGroupRestarts(t *testing.T) {
 	g, before := startSupervised(t, func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.ProgressTimeoutKey] = silence.String() })
 	counted := g.metric("holdfast_restarts_total", hangs...)
 	victim := worker(before, 2)
-	g.must(framework.Until(g.ctx, "its first step, with which the clock starts", func(ctx context.Context) error {
+	g.must(framework.Until(g.ctx, "the worker has completed its first step, which starts the progress timeout", func(ctx context.Context) error {
 		return g.LogHas(ctx, victim, "step ")
 	}))
 	stopped := time.Now()
@@ -43,16 +43,16 @@ func TestAWorkerThatHangsIsKilledAndTheGroupRestarts(t *testing.T) {
 		t.Errorf("the event says %q, want %q", e.Note, want)
 	}
 	entry := g.account(1, 1)
-	g.Logf("the account: %s", entry)
+	g.Logf("the record: %s", entry)
 	cause := history.Cause{Kind: "hang", ExitCode: 137, Signal: "SIGKILL", Reason: silence.String()}
 	if entry.Cause != cause || entry.Worker != strings.TrimPrefix(victim.ID, "js-") || entry.Node != g.Cluster.NodeNames()[0] ||
 		victim.Pod != victim.ID+"-"+entry.Pod {
-		t.Errorf("the account is %s, want the hang of %s in pod %s", entry, victim.ID, victim.Pod)
+		t.Errorf("the record is %s, want the hang of %s in pod %s", entry, victim.ID, victim.Pod)
 	}
 	// The record starts with the last sign of progress. That came up to a step before the worker was stopped, or
 	// earlier on a busy machine.
 	if detect := entry.Took[history.Detect]; detect < silence || detect > found+silence {
-		t.Errorf("the hang was found after %s, want at least %s, and about the %s of an onlooker", detect, silence, found)
+		t.Errorf("the hang was detected after %s, want at least %s, and about the %s that the test measured", detect, silence, found)
 	}
 	g.awaitEvent("InPlaceRestarted")
 	if got := g.metric("holdfast_restarts_total", hangs...) - counted; got != 1 {
@@ -78,11 +78,11 @@ func (g *group) metric(name string, labels ...string) float64 {
 // expectColumns polls what kubectl get prints until it is as expected. The status lags behind the events.
 func (g *group) expectColumns(want map[string]string) {
 	g.Helper()
-	g.must(framework.Until(g.ctx, "kubectl get shows what is", func(ctx context.Context) error {
+	g.must(framework.Until(g.ctx, "kubectl get shows the expected columns", func(ctx context.Context) error {
 		got, err := g.columns(ctx)
 		for name, value := range want {
 			if cell, there := got[name]; err == nil && (!there || cell != value) {
-				err = fmt.Errorf("column %s is %q, want %q (there: %v)", name, cell, value, there)
+				err = fmt.Errorf("column %s is %q, want %q (found: %v)", name, cell, value, there)
 			}
 		}
 		return err
@@ -132,7 +132,7 @@ func TestThePhasesAddUpToTheOutage(t *testing.T) {
 				}
 			}
 			if agreed < 2 {
-				t.Errorf("of %d accounts %d are those of the outage", mostTries, agreed)
+				t.Errorf("of %d records, only %d match the outage", mostTries, agreed)
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func addsUp(t *testing.T, tr *recovery.Workload) bool {
 		t.Fatal(err)
 	}
 	off := time.Duration(math.Abs(float64(e.Lost() - f.Outage())))
-	t.Logf("outage %s, account %s, %s apart (%.1f %%)", f.Outage(), e, off, 100*off.Seconds()/f.Outage().Seconds())
+	t.Logf("outage %s, record %s, difference %s (%.1f %%)", f.Outage(), e, off, 100*off.Seconds()/f.Outage().Seconds())
 	if f.Outage() < 2*time.Second {
 		t.Errorf("the outage was %s, and the workers take 2 s to stop", f.Outage())
 	}

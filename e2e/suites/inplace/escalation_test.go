@@ -62,7 +62,7 @@ func TestADeletedPodIsReplacedAndTheOthersRestartInPlace(t *testing.T) {
 			g.deletePod(gone, options...)
 			g.awaitPhase(coordination.Running, 1, 1)
 			if diff := cmp.Diff(made(jobs), made(g.podOf(g.awaitWorkers()[gone.ID]))); diff != "" {
-				t.Errorf("the Job controller made the pod otherwise (-it +leader):\n%s", diff)
+				t.Errorf("the leader's pod differs from the Job controller's (-Job controller +leader):\n%s", diff)
 			}
 			g.onlyReplaced(before, gone.ID)
 			g.awaitCharged(1)
@@ -126,14 +126,14 @@ func TestAWorkerThatExits0WhenItsPodIsDeletedHasNotCompleted(t *testing.T) {
 			return err
 		}
 		if sum.Phase != coordination.Running || sum.Round == 0 || sum.Generation != 1 || sum.Done != 0 {
-			return fmt.Errorf("it is %s at %d of epoch %d, %d of %d joined", sum.Phase, sum.Round, sum.Generation, sum.Joined, sum.Size)
+			return fmt.Errorf("it is %s at %d of generation %d, %d of %d joined", sum.Phase, sum.Round, sum.Generation, sum.Joined, sum.Size)
 		}
 		js, err := g.JobSet(ctx, g.js.Namespace, g.js.Name)
 		if err != nil {
 			return err
 		}
 		if got := js.Annotations[v1alpha2.InPlaceRestartsKey]; got != fmt.Sprint(sum.Round) {
-			return fmt.Errorf("it is charged %q at %d", got, sum.Round)
+			return fmt.Errorf("%q restarts are charged at the total restart count %d", got, sum.Round)
 		}
 		return nil
 	}))
@@ -200,7 +200,7 @@ func (g *group) deletePod(w framework.Worker, options ...client.DeleteOption) {
 // awaitMark waits until the JobSet is, or is not, marked as recovering.
 func (g *group) awaitMark(marked bool) {
 	g.Helper()
-	g.must(framework.Until(g.ctx, fmt.Sprintf("the mark is there: %v", marked), func(ctx context.Context) error {
+	g.must(framework.Until(g.ctx, fmt.Sprintf("the JobSet is marked as recovering: %v", marked), func(ctx context.Context) error {
 		js, err := g.JobSet(ctx, g.js.Namespace, g.js.Name)
 		if err != nil {
 			return err

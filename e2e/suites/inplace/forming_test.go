@@ -41,10 +41,10 @@ func TestAJobSetThatCannotStartFails(t *testing.T) {
 			g.awaitFailed("annotation alpha.jobset.sigs.k8s.io/inplace-restarts is 3, which exceeds maxRestarts of 2")
 			g.awaitCharged(3)
 			if note := g.awaitEvent("InPlaceRestartsOver").Note; !strings.Contains(note, tc.says) {
-				t.Errorf("the event says %q, want %q in it", note, tc.says)
+				t.Errorf("the event says %q, want a note that contains %q", note, tc.says)
 			}
 			if n := len(g.events("InPlaceWorkerFailed")); n == 0 {
-				t.Error("no event tells of a failure before the last")
+				t.Error("no event reports a failure before the last one")
 			}
 		})
 	}
@@ -62,7 +62,7 @@ func (g *group) awaitFailed(message string) {
 			return errors.New("it has not")
 		}
 		if c.Message != message {
-			g.Fatalf("it failed for %q, want %q", c.Message, message)
+			g.Fatalf("it failed with the message %q, want %q", c.Message, message)
 		}
 		return nil
 	}))

@@ -23,11 +23,11 @@ func TestThePluginShowsARestart(t *testing.T) {
 	g.awaitCharged(1)
 	says := func(parts []string, args ...string) {
 		t.Helper()
-		g.must(framework.Until(g.ctx, "kubectl holdfast says it", func(ctx context.Context) error {
+		g.must(framework.Until(g.ctx, "kubectl holdfast shows the restart", func(ctx context.Context) error {
 			text, err := g.Plugin(ctx, g.js.Namespace, args...)
 			for _, part := range parts {
 				if err == nil && !strings.Contains(text, part) {
-					err = fmt.Errorf("%v does not say %q:\n%s", args, part, text)
+					err = fmt.Errorf("%v does not print %q:\n%s", args, part, text)
 				}
 			}
 			return err

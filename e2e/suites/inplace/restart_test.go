@@ -79,7 +79,7 @@ func TestWithoutRestartsLeftTheJobSetFailsAndNoWorkerIsStopped(t *testing.T) {
 	g.awaitEvent("InPlaceRestartsOver")
 }
 
-// A worker that ignores SIGTERM for longer than the time-out cannot restart in time.
+// A worker that ignores SIGTERM for longer than the timeout cannot restart in time.
 func TestARestartThatTimesOutBecomesAFullRecreation(t *testing.T) {
 	g, before := startInSync(t, func(js *v1alpha2.JobSet) {
 		js.Annotations[v1alpha2.InPlaceTimeoutKey] = "4s"
@@ -141,7 +141,7 @@ func TestASuspensionIsNotAFailureAndResumingStartsFromZero(t *testing.T) {
 
 func (g *group) setSuspend(suspend bool) {
 	g.Helper()
-	g.must(framework.Until(g.ctx, "the JobSet takes spec.suspend", func(ctx context.Context) error {
+	g.must(framework.Until(g.ctx, "spec.suspend is updated", func(ctx context.Context) error {
 		js, err := g.JobSet(ctx, g.js.Namespace, g.js.Name)
 		if err != nil {
 			return err

@@ -37,10 +37,10 @@ func TestScalingARunningJobSet(t *testing.T) {
 	if now := r.job("small").UID; now != job {
 		t.Error("the Job was replaced")
 	}
-	r.must(framework.Until(r.ctx, "the JobSet says that it runs", func(ctx context.Context) error {
+	r.must(framework.Until(r.ctx, "the status of the JobSet shows that it is ready", func(ctx context.Context) error {
 		js, err := r.JobSet(ctx, namespace, r.name)
 		if err == nil && js.Status.ReplicatedJobsStatus[0].Ready != 1 {
-			err = fmt.Errorf("it says %+v", js.Status.ReplicatedJobsStatus)
+			err = fmt.Errorf("it is %+v", js.Status.ReplicatedJobsStatus)
 		}
 		return err
 	}))

@@ -25,7 +25,7 @@ const quiet = 5 * time.Second
 // the AppWrapper around them.
 func TestAnElasticJobContinuesWithFewerWorkers(t *testing.T) {
 	r := newRun(t)
-	const gone = 1 // exit code of a worker that completes permanently
+	const gone = 1 // exit code with which a worker is abandoned
 	r.create(r.wrapElastic(settings{resets: 2}, r.elasticJob(v1alpha1.RestartExitCode, func(s *v1alpha1.ElasticJobSpec) {
 		s.ReplicaSpecs.Worker.PermanentExitCodes = []int32{gone}
 	})))
@@ -40,19 +40,19 @@ func TestAnElasticJobContinuesWithFewerWorkers(t *testing.T) {
 	r.must(offerGPUs(r.ctx, 8))
 	r.awaitElastic(elasticWorkers, 0)
 
-	t.Log("3: workers end for good, until there are as few as may be")
+	t.Log("3: workers are abandoned until the minimum is left")
 	for left := elasticWorkers - 1; left >= elasticLeast; left-- {
 		r.endElastic(left)
 		r.staysElastic(left, first)
 	}
 
-	t.Log("6: there are too few")
+	t.Log("6: fewer than the minimum are left")
 	r.endElastic(elasticLeast - 1)
 	again := r.awaitElastic(elasticWorkers, 1)
 	stop()
 	r.show(r.ctx)
 	if again.UID == first.UID {
-		t.Error("the ElasticJob is the same")
+		t.Error("the ElasticJob was not recreated")
 	}
 	if aw := r.get(); len(aw.Status.Attempts) != 2 || aw.Status.Evacuations != 0 {
 		t.Errorf("attempts are %+v, evacuations %d", aw.Status.Attempts, aw.Status.Evacuations)
@@ -113,7 +113,7 @@ func (r *run) elasticWell(ctx context.Context, active int, resets int32) (*v1alp
 func (r *run) staysElastic(active int, first *v1alpha1.ElasticJob) {
 	r.Helper()
 	if job := r.awaitElastic(active, 0); job.UID != first.UID {
-		r.Fatal("the ElasticJob is another")
+		r.Fatal("the ElasticJob was recreated")
 	}
 	for end := time.Now().Add(quiet); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if _, err := r.elasticWell(r.ctx, active, 0); err != nil {

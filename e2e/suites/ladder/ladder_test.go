@@ -30,7 +30,7 @@ func TestTheLadder(t *testing.T) {
 		{"1: the first process of a container is killed", (*run).containerDies},
 		{"1: a pod is deleted", (*run).podDeleted},
 		{"4: a node is drained", (*run).nodeDrained},
-		{"5: a restart is out of time", (*run).restartTimesOut},
+		{"5: a restart times out", (*run).restartTimesOut},
 		{"6: the restarts are used up", (*run).restartsUsedUp},
 		{"6: a node is marked EVICT", (*run).nodeEvicted},
 		{"all resets are used up", (*run).resetsUsedUp},
@@ -67,7 +67,7 @@ func (r *run) signal(w framework.Worker, s unix.Signal) {
 
 func (r *run) wantKept(before, after standing, pods, containers int) {
 	r.Helper()
-	r.must(framework.Until(r.ctx, fmt.Sprintf("%d pods and %d containers are those of before", pods, containers), func(ctx context.Context) error {
+	r.must(framework.Until(r.ctx, fmt.Sprintf("%d pods and %d containers are unchanged", pods, containers), func(ctx context.Context) error {
 		now, err := r.stands(ctx) // the kubelet may report the new container later than the worker
 		if p, c := now.kept(before); err == nil && (p != pods || c != containers) {
 			err = fmt.Errorf("%d pods and %d containers are", p, c)
@@ -75,7 +75,7 @@ func (r *run) wantKept(before, after standing, pods, containers int) {
 		return err
 	}))
 	if after.jobSet != before.jobSet {
-		r.Error("the JobSet is another")
+		r.Error("the JobSet was recreated")
 	}
 }
 
@@ -118,7 +118,7 @@ func (r *run) nodeDrained() {
 	r.wantKept(before, after, workers-lost, workers-lost)
 	for id, w := range after.workers {
 		if r.nodeOf(w) == drained {
-			r.Errorf("worker %s is on the node that was drained", id)
+			r.Errorf("worker %s is on the drained node", id)
 		}
 	}
 	r.cordon(drained, false)
@@ -164,7 +164,7 @@ func (r *run) restartsUsedUp() {
 	want := before
 	want.resets, want.charged, want.epoch = want.resets+1, 0, 1
 	if after := r.awaitCounts(want.counts()); after.jobSet == before.jobSet {
-		r.Error("the JobSet is the same")
+		r.Error("the JobSet was not recreated")
 	}
 }
 
@@ -199,13 +199,13 @@ func (r *run) resetsUsedUp() {
 		}
 		return err
 	}))
-	r.must(framework.Until(r.ctx, "nothing is left over", func(ctx context.Context) error {
+	r.must(framework.Until(r.ctx, "no JobSet and no pod is left", func(ctx context.Context) error {
 		if _, err := r.JobSet(ctx, r.ns, name); client.IgnoreNotFound(err) != nil || err == nil {
-			return fmt.Errorf("the JobSet is there: %v", err)
+			return fmt.Errorf("the JobSet still exists: %v", err)
 		}
 		pods, err := r.Pods(ctx, r.ns, name)
 		if err == nil && len(pods) > 0 {
-			err = fmt.Errorf("%d pods are there", len(pods))
+			err = fmt.Errorf("%d pods still exist", len(pods))
 		}
 		return err
 	}))

@@ -64,7 +64,7 @@ func connect(context.Context) (err error) {
 	return err
 }
 
-// giveGPUs makes the nodes advertise GPUs that they do not have, which the health checks are about.
+// giveGPUs makes the nodes advertise GPUs that they do not have, because the health checks are about GPUs.
 func giveGPUs(ctx context.Context) error { return offerGPUs(ctx, 8) }
 
 // offerGPUs sets the number of GPUs of each node. Running pods are not affected.

@@ -128,7 +128,7 @@ func (r *run) suffer(random *rand.Rand, period time.Duration) {
 	for _, m := range mishaps {
 		r.Logf("%3d times %s", struck[m.name], m.name)
 	}
-	r.Logf("%3d found nobody", missed)
+	r.Logf("%3d times without a victim", missed)
 	if len(due) > 0 {
 		r.Errorf("%d of %d kinds of faults did not happen", len(due), len(mishaps))
 	}
@@ -177,7 +177,7 @@ func (r *run) stated(aw *v1beta2.AppWrapper) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("it has failed, and its conditions do not say why: %+v", aw.Status.Conditions)
+	return fmt.Errorf("it has failed, and its conditions give no reason: %+v", aw.Status.Conditions)
 }
 
 // wantNothing waits until the objects of the workload are gone.

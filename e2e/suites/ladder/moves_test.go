@@ -63,7 +63,7 @@ func (r *run) restartsWithATroubledPod() {
 	r.must(err)
 	_, err = r.AwaitPhase(r.ctx, js, coordination.Restarting, before.epoch, before.round+1)
 	r.must(err)
-	r.must(framework.Until(r.ctx, "the rescheduler waits with a pod", func(ctx context.Context) error {
+	r.must(framework.Until(r.ctx, "the rescheduler postpones the move of a pod", func(ctx context.Context) error {
 		if err := r.dies(ctx, troubled); err != nil {
 			return err
 		}
@@ -108,10 +108,10 @@ func (r *run) slotLeavesItsNode() {
 		r.signal(fails, unix.SIGKILL)
 		s = r.awaitCounts(r.step(s, 1, 0))
 	}
-	r.must(framework.Until(r.ctx, "the workload remembers the node", func(context.Context) error {
+	r.must(framework.Until(r.ctx, "the node is recorded on the workload", func(context.Context) error {
 		m := memory.Read(r.get().Annotations)
 		if len(m.Entries) != 1 || m.Entries[0].Class != "FailsInPlace" || m.Entries[0].Node != bad || m.Entries[0].Slot == "" || m.Times != 0 {
-			return fmt.Errorf("it remembers %+v", m)
+			return fmt.Errorf("the record is %+v", m)
 		}
 		return nil
 	}))
@@ -154,7 +154,7 @@ func TestAnElasticJobAndTheRescheduler(t *testing.T) {
 	r.awaitElastic(elasticWorkers-1, 0)
 	troubled := r.elasticPod(1)
 	key := client.ObjectKeyFromObject(troubled)
-	r.must(framework.Until(r.ctx, "the rescheduler waits with a pod", func(ctx context.Context) error {
+	r.must(framework.Until(r.ctx, "the rescheduler postpones the move of a pod", func(ctx context.Context) error {
 		if r.said(ctx, string(troubled.UID), waits) > 0 {
 			return nil
 		}
@@ -170,7 +170,7 @@ func TestAnElasticJobAndTheRescheduler(t *testing.T) {
 	t.Log("4: a worker that runs out of memory is moved")
 	r.moves(key, troubled)
 	if job := r.awaitElastic(elasticWorkers, 0); job.UID != first.UID || job.Status.Disruptions != 2 {
-		t.Errorf("the job is another, or its disruptions are not the deletion and the move: %+v", job.Status)
+		t.Errorf("the job was recreated, or its disruptions are not the deletion and the move: %+v", job.Status)
 	}
 	stop()
 	r.show(r.ctx)
@@ -218,7 +218,7 @@ func (r *run) moves(key types.NamespacedName, before *corev1.Pod) {
 		return errors.New("it does not")
 	}))
 	if m := memory.Read(r.get().Annotations); m.Times != 1 || len(m.Entries) != 1 || m.Entries[0].Node != before.Spec.NodeName {
-		r.Errorf("the workload remembers %+v", m)
+		r.Errorf("the record on the workload is %+v", m)
 	}
 }
 

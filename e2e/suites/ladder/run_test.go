@@ -29,8 +29,8 @@ const (
 	health  = "autopilot.ibm.com/gpuhealth"
 	name    = "train"
 	workers = 8
-	// budget is the maxRestarts of the JobSet. Each fault up to the last one at its levels uses some of it, see
-	// TestTheLadder.
+	// budget is the maxRestarts of the JobSet. In TestTheLadder, the faults up to the restart that times out use all of
+	// it.
 	budget = 6
 )
 
@@ -100,7 +100,7 @@ func (r *run) remove(ctx context.Context) {
 	r.must(framework.Until(ctx, "the AppWrapper is gone", func(ctx context.Context) error {
 		err := k8s.Get(ctx, client.ObjectKey{Namespace: r.ns, Name: name}, &v1beta2.AppWrapper{})
 		if err == nil {
-			return fmt.Errorf("it is there")
+			return fmt.Errorf("it still exists")
 		}
 		return client.IgnoreNotFound(err)
 	}))

@@ -123,7 +123,7 @@ func (r *run) watchPods() (end func() seen) {
 				pods[pod.UID] = pod
 			}
 			if err != nil && ctx.Err() == nil {
-				r.Log("the pods were not seen:", err)
+				r.Log("listing the pods failed:", err)
 			}
 			select {
 			case <-ctx.Done():
@@ -148,7 +148,7 @@ func (r *run) wantOneMove(before, after standing, bad string, pods seen) {
 	for uid, pod := range pods {
 		generations[metav1.GetControllerOf(&pod).UID]++
 		if !known[uid] && pod.Spec.NodeName == bad {
-			r.Errorf("pod %s came to the bad node", pod.Name)
+			r.Errorf("pod %s was scheduled to the bad node", pod.Name)
 		}
 	}
 	old, now := before.worker(0).JobUID, after.worker(0).JobUID

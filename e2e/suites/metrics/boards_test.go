@@ -126,13 +126,13 @@ var quiet = map[string]string{
 	"Circuit breaker and tainted nodes":       "one move opens no breaker, and no node is tainted",
 	"Errors":                                  "there may be none",
 	"Errors of webhooks":                      "no webhook panics, and the API server is not scraped here",
-	"Failed calls":                            "the store answers",
+	"Failed calls":                            "the store responds",
 	"Rejected calls":                          "no leader was replaced",
 	"Waiting objects":                         "queues are empty when they are scraped",
 	"Waiting":                                 "there is one workload, and quota for it",
-	"Quota held by incomplete AppWrappers":    "for less than a scrape",
-	"Evictions":                               "there is one, and Kueue's counter begins with it",
-	"Wait for admission, 90th percentile":     "there is one, and Kueue's histogram begins with it",
+	"Quota held by incomplete AppWrappers":    "quota is held for less than a scrape interval",
+	"Evictions":                               "there is one, and Kueue's counter starts with it",
+	"Wait for admission, 90th percentile":     "there is one, and Kueue's histogram starts with it",
 }
 
 func hasPanel(all map[string]dashboards.Board, title string) bool {
@@ -161,9 +161,9 @@ func hasData(ctx context.Context, server prometheus.Server, panel dashboards.Pan
 	}
 	switch {
 	case found == 0:
-		return errors.New("there is none")
+		return errors.New("there is no data")
 	case quiet[panel.Title] == "":
-		return errors.New("there is nothing but zero")
+		return errors.New("all values are zero")
 	}
 	return nil
 }

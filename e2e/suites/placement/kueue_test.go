@@ -40,13 +40,13 @@ func TestAJobSetMovesToTheNodesOfItsNextAdmission(t *testing.T) {
 	selectors(t, ns, names, with(base, kubelet.PoolLabel, "racks-pool-1"))
 
 	activate(t, ns, "train", false)
-	await(t, "Kueue has taken the quota back", func(ctx context.Context) error {
+	await(t, "Kueue has released the quota", func(ctx context.Context) error {
 		if all, err := jobs(ctx, ns, "train"); err != nil || !*all[names[0]].Spec.Suspend || all[names[1]].Status.Active > 0 {
 			return fmt.Errorf("the Jobs are not suspended (%v)", err)
 		}
 		w, err := workload(ctx, ns, "JobSet", "train")
 		if err == nil && condition(w, "QuotaReserved") == "True" {
-			err = errors.New("it has quota still")
+			err = errors.New("it still has quota")
 		}
 		return err
 	})
@@ -63,7 +63,7 @@ func TestAJobSetIsReadyWhileItsNextStageWaits(t *testing.T) {
 	makeQueue(t, ns, flavor{"stages", nil, "2"})
 	create(t, ns, "train", queued, entry("init", 1, 1), entry("w", 2, 1, v1alpha2.DependsOn{Name: "init", Status: v1alpha2.DependencyComplete}))
 	await(t, "the first stage runs", ready(ns, "train", "train-init-0"))
-	await(t, "Kueue calls it ready", func(ctx context.Context) error {
+	await(t, "Kueue reports it as ready", func(ctx context.Context) error {
 		w, err := workload(ctx, ns, "JobSet", "train")
 		if err == nil && condition(w, "PodsReady") != "True" {
 			err = fmt.Errorf("PodsReady is %q", condition(w, "PodsReady"))
@@ -106,7 +106,7 @@ func TestEachStageRequestsItsOwnQuota(t *testing.T) {
 	await(t, "its quota is free", func(ctx context.Context) error {
 		for _, job := range []string{"train-w-0", "train-w-1"} {
 			if _, err := workload(ctx, ns, "Job", job); err == nil {
-				return fmt.Errorf("%s is queued still", job)
+				return fmt.Errorf("%s is still queued", job)
 			}
 		}
 		return nil
@@ -182,7 +182,7 @@ func TestSparesOfAQueuedJobSetAreRefused(t *testing.T) {
 			if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.annotations["+v1alpha2.SparesKey+"]: Forbidden: Kueue") {
 				return nil
 			}
-			return fmt.Errorf("the answer is %w", err)
+			return fmt.Errorf("the response is %w", err)
 		})
 	}
 }

@@ -39,7 +39,7 @@ func TestEachJobHasItsOwnRack(t *testing.T) {
 			}
 			await(t, "it is replaced", func(ctx context.Context) error {
 				if now, err := podsOf(ctx, ns, "train-w-1"); err != nil || slices.ContainsFunc(now, func(p corev1.Pod) bool { return p.UID == pod.UID }) {
-					return fmt.Errorf("it is there still (%v)", err)
+					return fmt.Errorf("it still exists (%v)", err)
 				}
 				return ready(ns, "train", names...)(ctx)
 			})
@@ -75,7 +75,7 @@ func TestEachJobHasItsOwnRack(t *testing.T) {
 		await(t, "the Job's pod is replaced", func(ctx context.Context) error {
 			pods, err := podsOf(ctx, ns, "train-w-2")
 			if err != nil || slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.UID == failed.UID && p.Status.Phase == corev1.PodRunning }) {
-				return fmt.Errorf("it runs still (%v)", err)
+				return fmt.Errorf("it is still running (%v)", err)
 			}
 			return ready(ns, "train", names...)(ctx)
 		})

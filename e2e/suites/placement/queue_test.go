@@ -67,7 +67,7 @@ func removeObject(t *testing.T, object *unstructured.Unstructured) {
 			return err
 		}
 		if err := shared.Client.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopy()); client.IgnoreNotFound(err) != nil || err == nil {
-			return fmt.Errorf("it is there (%v)", err)
+			return fmt.Errorf("it still exists (%v)", err)
 		}
 		return nil
 	})

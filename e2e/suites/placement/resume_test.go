@@ -21,40 +21,40 @@ import (
 func TestAResumedJobMovesIfItsRackIsTaken(t *testing.T) {
 	ns := namespace(t, "placement-resume")
 	create(t, ns, "first", exclusively, entry("w", 1, 4))
-	await(t, "the first is ready", ready(ns, "first", "first-w-0"))
+	await(t, "the first JobSet is ready", ready(ns, "first", "first-w-0"))
 	leader := podAt(t, ns, "first-w-0", "0")
 	rack := rackOf(t, leader.Spec.NodeName)
 	if err := simulation.Exit(client.ObjectKeyFromObject(leader), "", 0); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "index 0 is over", func(ctx context.Context) error {
+	await(t, "index 0 has completed", func(ctx context.Context) error {
 		all, err := jobs(ctx, ns, "first")
 		if job := all["first-w-0"]; err == nil && job.Status.CompletedIndexes != "0" {
-			return fmt.Errorf("%q are", job.Status.CompletedIndexes)
+			return fmt.Errorf("the completed indexes are %q", job.Status.CompletedIndexes)
 		}
 		return err
 	})
 	suspend(t, ns, "first", true)
-	await(t, "nobody of the first runs", func(ctx context.Context) error {
+	await(t, "no pod of the first JobSet is running", func(ctx context.Context) error {
 		living, err := livingOf(ctx, ns, "first-w-0")
 		if len(living) > 0 {
-			return fmt.Errorf("%s does", living[0].Name)
+			return fmt.Errorf("%s is running", living[0].Name)
 		}
 		return err
 	})
 	second := entry("w", 1, 4)
 	second.Template.Spec.Template.Spec.NodeSelector[kubelet.PoolLabel] = rack
 	create(t, ns, "second", exclusively, second)
-	await(t, "the second is ready", ready(ns, "second", "second-w-0"))
+	await(t, "the second JobSet is ready", ready(ns, "second", "second-w-0"))
 
 	suspend(t, ns, "first", false)
-	await(t, "the others of the first are ready", func(ctx context.Context) error {
+	await(t, "the other pods of the first JobSet are ready", func(ctx context.Context) error {
 		all, err := jobs(ctx, ns, "first")
 		if err != nil {
 			return err
 		}
 		if job := all["first-w-0"]; ptr.Deref(job.Status.Ready, 0) != 3 || job.Status.Failed > 0 {
-			return fmt.Errorf("%d are, %d have failed", ptr.Deref(job.Status.Ready, 0), job.Status.Failed)
+			return fmt.Errorf("%d are ready, %d have failed", ptr.Deref(job.Status.Ready, 0), job.Status.Failed)
 		}
 		return nil
 	})

@@ -56,7 +56,7 @@ func (b *bench) elsewhere(n int) (failed int) {
 			}
 		}
 		if running != n {
-			return fmt.Errorf("%d run there", running)
+			return fmt.Errorf("%d are running there", running)
 		}
 		return nil
 	})
@@ -65,13 +65,13 @@ func (b *bench) elsewhere(n int) (failed int) {
 
 func (b *bench) remembers(o client.Object, times int, class string) {
 	b.Helper()
-	b.Until("the workload remembers", func(ctx context.Context) error {
+	b.Until("the move is recorded on the workload", func(ctx context.Context) error {
 		if err := k8s.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return err
 		}
 		m := memory.Read(o.GetAnnotations())
 		if m.Times != times || len(m.Entries) == 0 || m.Entries[0].Class != class || !real(m.Entries[0].Node) {
-			return fmt.Errorf("it remembers %+v", m)
+			return fmt.Errorf("the record is %+v", m)
 		}
 		return nil
 	})
@@ -90,7 +90,7 @@ func (b *bench) said(reason, text string) {
 				return nil
 			}
 		}
-		return fmt.Errorf("none of %d events says it", len(list.Items))
+		return fmt.Errorf("none of %d events matches", len(list.Items))
 	})
 }
 

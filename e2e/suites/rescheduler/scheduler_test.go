@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// placed creates a bare pod for the second scheduler, which prefers the real node, with exclusions in its annotation.
+// placed creates a bare pod for the second scheduler. The pod prefers the real node, and its annotation has the exclusions.
 func (b *bench) placed(name, exclusions string, changes ...func(*corev1.PodSpec)) {
 	b.Helper()
 	template := worker(append(changes, byPlugin)...)
@@ -69,10 +69,10 @@ func TestTheSecondSchedulerKeepsPodsOffExcludedNodes(t *testing.T) {
 	}
 	for i := range 3 {
 		if node := b.runs(fmt.Sprintf("kept-off-%d", i)).Spec.NodeName; node == bad {
-			t.Errorf("a pod is on %s, from which it is kept away", node)
+			t.Errorf("a pod is on %s, which is excluded", node)
 		}
 		if node := b.runs(fmt.Sprintf("free-%d", i)).Spec.NodeName; node != bad {
-			t.Errorf("without exclusions it would rather run on %s than on %s", bad, node)
+			t.Errorf("a pod without exclusions prefers %s, but runs on %s", bad, node)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestTheSecondSchedulerIgnoresExclusionsIfAPodFitsNowhereElse(t *testing.T) 
 	b.says("returns", "ExclusionsDropped")
 	b.Until("its annotation is gone", func(context.Context) error {
 		if value, found := b.runs("returns").Annotations[memory.HostsAnnotation]; found {
-			return fmt.Errorf("it says %s", value)
+			return fmt.Errorf("it is %s", value)
 		}
 		return nil
 	})

@@ -68,7 +68,7 @@ func TestAPodWithoutItsDeviceIsReplacedOnAnotherNode(t *testing.T) {
 	b.remembers(d, 1, "AdmissionError")
 	for _, pod := range b.pods() {
 		if real(pod.Spec.NodeName) && pod.Status.Reason != "UnexpectedAdmissionError" {
-			t.Errorf("pod %s was turned away for %s: %s", pod.Name, pod.Status.Reason, pod.Status.Message)
+			t.Errorf("pod %s was rejected: %s: %s", pod.Name, pod.Status.Reason, pod.Status.Message)
 		}
 	}
 }

@@ -151,7 +151,7 @@ func quota(t *testing.T, ns string) {
 	for _, object := range suites.QueueOf(ns, suites.Quota{Resource: "cpu", Most: share}) {
 		in := kind[object.GetKind()]
 		// The webhooks of a manager that has just started may take a moment.
-		until(t, object.GetKind()+" is made", func(ctx context.Context) error {
+		until(t, object.GetKind()+" is created", func(ctx context.Context) error {
 			_, err := in.Create(ctx, object, metav1.CreateOptions{})
 			return err
 		})

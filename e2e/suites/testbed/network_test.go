@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A pod on node-2 serves, and is reached in every way that a pod or the host can use.
+// A server in a pod on node-2 is reachable in every way that a pod or the host can use.
 func TestServicesAndNames(t *testing.T) {
 	ns := namespace(t, "network")
 	runPod(t, ns, probe(t, "node-2", "server", "serve", ":8080"))
@@ -39,7 +39,7 @@ func TestServicesAndNames(t *testing.T) {
 	}
 	t.Run("by cluster address, from the host", func(t *testing.T) {
 		t.Parallel()
-		until(t, "the service answers", func(ctx context.Context) error {
+		until(t, "the service responds", func(ctx context.Context) error {
 			return answers(ctx, "http://"+svc.Spec.ClusterIP, "server")
 		})
 	})

@@ -73,7 +73,7 @@ func removePod(t *testing.T, namespace, name string) {
 	_ = pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &second})
 	untilIn(ctx, t, name+" is gone", func(ctx context.Context) error {
 		if _, err := pods.Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it is there (%v)", err)
+			return fmt.Errorf("it still exists (%v)", err)
 		}
 		return nil
 	})

@@ -64,9 +64,9 @@ func TestSimulatedNodesRunJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		restart(t, simulation, pod, 2)
-		until(t, "all pods are ready still", func(ctx context.Context) error { return count(ctx, ns, n, ready) })
+		until(t, "all pods are still ready", func(ctx context.Context) error { return count(ctx, ns, n, ready) })
 	})
-	t.Run("a deleted Job's pods go", func(t *testing.T) {
+	t.Run("the pods of a deleted Job are removed", func(t *testing.T) {
 		begin := time.Now()
 		background := metav1.DeletePropagationBackground
 		if err := client.BatchV1().Jobs(ns).Delete(t.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
@@ -166,7 +166,7 @@ func eachOnItsNode(t *testing.T, namespace string, n int) {
 		nodes[pod.Spec.NodeName] = true
 	}
 	if len(nodes) != n {
-		t.Errorf("the pods are on %d nodes, %d have the room for one each", len(nodes), n)
+		t.Errorf("the pods are on %d nodes, want one on each of %d", len(nodes), n)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestWebhookInTheCluster(t *testing.T) {
 			return errors.New("it is not called yet")
 		}
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "the probe forbids this") {
-			return fmt.Errorf("refused for another reason: %w", err)
+			return fmt.Errorf("rejected for another reason: %w", err)
 		}
 		return nil
 	})

@@ -51,13 +51,13 @@ func TestTheLifeCycleOfAnInstallation(t *testing.T) {
 	c := start(t)
 	c.must(c.release.Install(c.ctx, values()))
 
-	c.step("the pods are ready, not root, and allowed what they do", func() {
+	c.step("the pods are ready, do not run as root, and have the permissions that they need", func() {
 		for pod, containers := range map[string][]string{"manager": {"manager", "orchestrator"}, "valkey": {"valkey"}} {
 			c.checkPod(c.pod(pod), containers)
 		}
 	})
 
-	c.step("a bad time-out is refused with the path of its field", c.checkRefusal)
+	c.step("an invalid timeout is rejected with the path of its field", c.checkRefusal)
 
 	js, workers := c.startJobSet()
 	c.step("a killed worker restarts all in place", func() {
@@ -66,13 +66,13 @@ func TestTheLifeCycleOfAnInstallation(t *testing.T) {
 		c.awaitRound(js, 1)
 	})
 
-	c.step("a namespace of restricted pods restarts by the supervisor", func() {
+	c.step("the supervisor restarts workers in a namespace of restricted pods", func() {
 		other := c.startSupervised()
 		c.killSupervised(other, 1)
 		c.checkStrangers(other, js)
 	})
 
-	c.step("a store that comes back with nothing gets its users and its groups again, and nobody is stopped", func() {
+	c.step("a store without data gets its users and its groups again, and no worker is stopped", func() {
 		c.replaceStore()
 		c.awaitRound(js, 1)
 		c.checkUntouched(js, workers)
@@ -106,7 +106,7 @@ func TestTheLifeCycleOfAnInstallation(t *testing.T) {
 		c.checkRefusal()
 	})
 
-	c.step("uninstalling leaves the definition and what runs, and nothing else", func() {
+	c.step("uninstalling keeps the definition and the running JobSets, and nothing else", func() {
 		c.must(c.release.Uninstall())
 		c.checkUninstalled()
 		c.checkUntouched(js, workers)

@@ -151,17 +151,17 @@ func (c *installation) checkRefusal() {
 	c.must(err)
 	js.Name = "bad"
 	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "60"
-	c.must(framework.Until(c.ctx, "the webhook refuses", func(ctx context.Context) error {
+	c.must(framework.Until(c.ctx, "the webhook rejects the JobSet", func(ctx context.Context) error {
 		err := c.Client.Create(ctx, js)
 		if err == nil {
-			c.Fatal("a JobSet with a bad time-out was taken")
+			c.Fatal("a JobSet with an invalid timeout was accepted")
 		}
 		if !apierrors.IsInvalid(err) {
-			return fmt.Errorf("it is refused for another reason: %w", err)
+			return fmt.Errorf("it is rejected for another reason: %w", err)
 		}
 		for _, part := range []string{"vjobset.kb.io", `metadata.annotations[` + v1alpha2.InPlaceTimeoutKey + `]: Invalid value: "60"`} {
 			if !strings.Contains(err.Error(), part) {
-				c.Errorf("the refusal does not say %s: %v", part, err)
+				c.Errorf("the rejection does not contain %s: %v", part, err)
 			}
 		}
 		c.Logf("refused: %v", err)

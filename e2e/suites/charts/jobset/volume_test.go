@@ -36,7 +36,7 @@ func TestAStoreOnAVolumeKeepsItsGroups(t *testing.T) {
 
 	c.awaitRound(js, 1)
 	if after := c.summary(js); after.Level.Incarnation != before.Level.Incarnation {
-		c.Errorf("the group is of incarnation %s, was %s", after.Level.Incarnation, before.Level.Incarnation)
+		c.Errorf("the incarnation of the group is %s, was %s", after.Level.Incarnation, before.Level.Incarnation)
 	}
 	c.checkUntouched(js, workers)
 	c.signal(workers, 2, unix.SIGKILL)

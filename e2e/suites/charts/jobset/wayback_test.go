@@ -44,7 +44,7 @@ func TestMigratingBackAndForthWithTheChart(t *testing.T) {
 			c.must(c.Remove(context.Background(), jobs, name))
 		}
 	})
-	c.step("ours gives a JobSet its defaults and its Job", func() {
+	c.step("our controller sets the defaults of a JobSet and creates its Job", func() {
 		c.must(c.release.Install(c.ctx, v))
 		c.checkNew("first")
 	})
@@ -55,7 +55,7 @@ func TestMigratingBackAndForthWithTheChart(t *testing.T) {
 		}
 		c.must(c.Client.Get(c.ctx, client.ObjectKey{Namespace: jobs, Name: "first"}, &v1alpha2.JobSet{}))
 	})
-	c.step("the published manifests take back what is left, and its controller works", func() {
+	c.step("the published manifests take over the remaining objects, and the published controller works", func() {
 		c.takeBack()
 		c.checkNew("second")
 	})
@@ -134,7 +134,7 @@ func (c *installation) lead(published *unstructured.Unstructured) {
 		name, _, _ := unstructured.NestedString(hook.(map[string]any), "name")
 		path, known := paths[name]
 		if !known {
-			c.Errorf("%s still has %s of the chart, which nobody answers", live.GetName(), name)
+			c.Errorf("%s still has %s of the chart, which no program serves", live.GetName(), name)
 		}
 		hook.(map[string]any)["clientConfig"] = map[string]any{
 			"url": fmt.Sprintf("https://%s:%d%s", c.Cluster.HostAddress(), publishedPort, path), "caBundle": base64.StdEncoding.EncodeToString(authority),

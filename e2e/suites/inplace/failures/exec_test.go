@@ -67,7 +67,7 @@ func (g *group) stayWaiting(was instance, period time.Duration) {
 	g.Helper()
 	for end := time.Now().Add(period); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		if is := g.now()[was.Where.ID]; is.Ready {
-			g.Fatalf("worker %s runs though the store is away: %+v", was.Where.ID, is)
+			g.Fatalf("worker %s runs although the store is unreachable: %+v", was.Where.ID, is)
 		}
 	}
 }
@@ -111,8 +111,8 @@ func (supervised) signal(ctx context.Context, env *framework.Environment, i inst
 	return env.Signal(ctx, i.Where, s)
 }
 
-// Running out of memory kills the whole container. The container that the kubelet restarts then joins the round that
-// the death has opened.
+// Running out of memory kills the whole container. The container that the kubelet then starts joins the round of the
+// restart that this failure has caused.
 func TestASupervisorIsKilled(t *testing.T) {
 	for name, prepare := range map[string]func(*group){
 		"at rest":                    func(*group) {},

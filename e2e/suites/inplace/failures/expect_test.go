@@ -54,7 +54,7 @@ func (g *group) awaitInstances(restarts int64, want outcome) map[string]instance
 	g.Helper()
 	var is map[string]instance
 	var since time.Time
-	g.must(framework.Until(g.ctx, "the workers are as they have to be", func(ctx context.Context) error {
+	g.must(framework.Until(g.ctx, "the workers match the expected outcome", func(ctx context.Context) error {
 		now, err := g.instances(ctx, g.Environment, g.js)
 		if err != nil {
 			return err
@@ -66,7 +66,7 @@ func (g *group) awaitInstances(restarts int64, want outcome) map[string]instance
 			return err
 		}
 		if still := time.Since(since); still < quiet {
-			return fmt.Errorf("they have been so for %s only", still)
+			return fmt.Errorf("they have matched for only %s", still)
 		}
 		return nil
 	}))
@@ -116,7 +116,7 @@ func (g *group) stay(period time.Duration) {
 func (g *group) checkCounts() {
 	g.Helper()
 	if sum := g.awaitSync(g.epoch, g.round); sum.Round != g.round {
-		g.Errorf("the total restart count went on to %d", sum.Round)
+		g.Errorf("the total restart count increased to %d", sum.Round)
 	}
 	js, err := g.JobSet(g.ctx, g.js.Namespace, g.js.Name)
 	g.must(err)
@@ -125,7 +125,7 @@ func (g *group) checkCounts() {
 	}
 }
 
-// stayInstances is stay while the store is unreachable.
+// stayInstances is like stay, but works while the store is unreachable.
 func (g *group) stayInstances(period time.Duration) {
 	g.Helper()
 	for end := time.Now().Add(period); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {

@@ -33,8 +33,8 @@ type group struct {
 	size    int
 	before  map[string]instance
 	epoch   int64
-	round   int64 // in the current epoch
-	charged int64 // restarts, including those of earlier epochs
+	round   int64 // in the current generation
+	charged int64 // restarts, including those of earlier generations
 }
 
 // start creates the example's JobSet for a case in its own namespace, and returns once it is in sync.
@@ -173,7 +173,7 @@ func (g *group) awaitRestarted(first map[string]instance, times int) map[string]
 // awaitSync returns once the group is in sync in the epoch, at the round or a later one.
 func (g *group) awaitSync(epoch, round int64) framework.Summary {
 	g.Helper()
-	return g.awaitGroup(fmt.Sprintf("in sync at %d or more of epoch %d", round, epoch), func(s framework.Summary) bool {
+	return g.awaitGroup(fmt.Sprintf("in sync at %d or more of generation %d", round, epoch), func(s framework.Summary) bool {
 		return s.Phase == coordination.Running && s.Generation == epoch && s.Round >= round && s.Joined == s.Size
 	})
 }
@@ -189,7 +189,7 @@ func (g *group) awaitGroup(what string, is func(framework.Summary) bool) framewo
 	g.must(framework.Until(g.ctx, "the group of "+g.js.Name+" is "+what, func(ctx context.Context) error {
 		var err error
 		if sum, err = g.Summary(ctx, string(g.js.UID)); err == nil && !is(sum) {
-			err = fmt.Errorf("it is %s at %d of epoch %d, %d of %d joined", sum.Phase, sum.Round, sum.Generation, sum.Joined, sum.Size)
+			err = fmt.Errorf("it is %s at %d of generation %d, %d of %d joined", sum.Phase, sum.Round, sum.Generation, sum.Joined, sum.Size)
 		}
 		return err
 	}))

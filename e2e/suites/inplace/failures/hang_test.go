@@ -42,7 +42,7 @@ func TestAWorkerHangs(t *testing.T) {
 	}
 }
 
-// All workers wait in a collective for one. None of them gets its grace period.
+// All workers hang in a collective. None of them gets its grace period.
 func TestRanksThatHangInACollectiveGetNoGracePeriod(t *testing.T) {
 	t.Parallel()
 	g := start(t, supervised{}, workload{Progress: "file", Grace: forEver})
@@ -52,7 +52,7 @@ func TestRanksThatHangInACollectiveGetNoGracePeriod(t *testing.T) {
 	}
 	g.settle(once)
 	if e := g.entry(1); e.Cause.Kind != coordination.KindHang {
-		g.Errorf("the account is %s, want a hang", e)
+		g.Errorf("the record is %s, want a hang", e)
 	}
 }
 
@@ -93,11 +93,11 @@ func (g *group) expectHang(round int64, stuck instance) {
 	e := g.entry(round)
 	want := history.Cause{Kind: coordination.KindHang, ExitCode: 137, Signal: "SIGKILL", Reason: silence.String()}
 	if e.Cause != want || e.Worker != strings.TrimPrefix(stuck.Where.ID, g.js.Name+"-") {
-		g.Errorf("the account is %s, want the hang of %s", e, stuck.Where.ID)
+		g.Errorf("the record is %s, want the hang of %s", e, stuck.Where.ID)
 	}
 	said := fmt.Sprintf("worker %s (pod %s on node %s) made no progress for %s and was killed",
 		stuck.Where.ID, stuck.Where.Pod, g.Cluster.NodeNames()[0], silence)
-	g.must(framework.Until(g.ctx, "an event tells of the hang", func(ctx context.Context) error {
+	g.must(framework.Until(g.ctx, "an event reports the hang", func(ctx context.Context) error {
 		var list eventsv1.EventList
 		if err := g.Client.List(ctx, &list, client.InNamespace(g.js.Namespace)); err != nil {
 			return err

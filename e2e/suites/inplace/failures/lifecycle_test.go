@@ -54,7 +54,7 @@ func TestASuspensionIsNotAFailure(t *testing.T) {
 	})
 }
 
-// suspendAndResume expects a new epoch in which no restart is charged and no worker has failed.
+// suspendAndResume expects a new generation in which no restart is charged and no worker has failed.
 func (g *group) suspendAndResume() {
 	g.Helper()
 	g.setSuspend(true)
@@ -80,7 +80,7 @@ func (g *group) suspendAndResume() {
 
 func (g *group) setSuspend(suspend bool) {
 	g.Helper()
-	g.must(framework.Until(g.ctx, "the JobSet takes spec.suspend", func(ctx context.Context) error {
+	g.must(framework.Until(g.ctx, "spec.suspend is updated", func(ctx context.Context) error {
 		js, err := g.JobSet(ctx, g.js.Namespace, g.js.Name)
 		if err != nil {
 			return err
@@ -102,9 +102,9 @@ func TestAJobSetOfTheSameNameStartsFromZero(t *testing.T) {
 		g.must(g.Remove(g.ctx, g.js.Namespace, g.js.Name))
 		g.create(workload{})
 		if string(g.js.UID) == old {
-			t.Fatal("it is the same")
+			t.Fatal("the JobSet is the same")
 		}
-		g.must(framework.Until(g.ctx, "the store has forgotten the old one", func(ctx context.Context) error {
+		g.must(framework.Until(g.ctx, "the store has removed the old group", func(ctx context.Context) error {
 			if _, err := g.Summary(ctx, old); !errors.Is(err, coordination.ErrNoGroup) {
 				return fmt.Errorf("it has not: %v", err)
 			}

@@ -97,7 +97,7 @@ func (g *group) awaitJob(is func(*batchv1.Job) error) {
 	g.Helper()
 	id := g.nth(0).Where.ID
 	key := types.NamespacedName{Namespace: g.js.Namespace, Name: id[:strings.LastIndexByte(id, '-')]}
-	g.must(framework.Until(g.ctx, "Job "+key.Name+" is as it has to be", func(ctx context.Context) error {
+	g.must(framework.Until(g.ctx, "Job "+key.Name+" is as expected", func(ctx context.Context) error {
 		job := &batchv1.Job{}
 		if err := g.Client.Get(ctx, key, job); err != nil {
 			return err

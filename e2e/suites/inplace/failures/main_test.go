@@ -1,6 +1,6 @@
 //go:build e2e && e2e_all
 
-// Package failures makes everything fail that can fail: workers, their pods, agents, orchestrators and the store, one
+// Package failures makes every part of the system fail: workers, their pods, agents, orchestrators and the store, one
 // at a time, at rest and in the middle of a restart. The programs are installed by the chart, with two replicas.
 //
 // HOLDFAST_DRIVER=cri (or exec) runs the cases with that driver only. HOLDFAST_KEEP_TESTBED=1 keeps the cluster running

@@ -43,7 +43,7 @@ func TestTheLeaderIsKilled(t *testing.T) {
 	})
 }
 
-// A leader that is stopped for longer than its Lease finds another leader afterwards, and exits.
+// A leader that is stopped for longer than its lease duration finds another leader when it continues, and exits.
 func TestTheLeaderFreezesInTheMiddleOfARestart(t *testing.T) {
 	inTurn(t, func(t *testing.T, d driver) {
 		g := start(t, d, stubborn)
@@ -79,7 +79,7 @@ func (g *group) replaceLeader(s unix.Signal) {
 	g.must(err)
 	g.must(framework.Until(g.ctx, "another orchestrator leads", func(context.Context) error {
 		if is := g.holder(); is == was || is == "" {
-			return fmt.Errorf("it is %q", is)
+			return fmt.Errorf("the leader is %q", is)
 		}
 		return nil
 	}))
@@ -126,7 +126,7 @@ func (g *group) awaitOrchestrator(was corev1.Pod) {
 		var is corev1.Pod
 		err := g.Client.Get(ctx, client.ObjectKeyFromObject(&was), &is)
 		if err == nil && restarts(is, orchestrator) <= before {
-			err = fmt.Errorf("it goes on")
+			err = fmt.Errorf("it has not restarted")
 		}
 		return err
 	}))

@@ -16,7 +16,7 @@ var losses = map[string]func(g *group, began time.Time){
 	"with its log cut": func(g *group, began time.Time) {
 		cut, err := g.Cluster.Redis().CutLog(g.ctx, began.Add(-time.Second))
 		g.must(err)
-		g.Logf("%d bytes are forgotten", cut)
+		g.Logf("%d bytes were cut off", cut)
 		g.must(g.Cluster.Redis().Start(g.ctx, false))
 	},
 	"empty": func(g *group, _ time.Time) {

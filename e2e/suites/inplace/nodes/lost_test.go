@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// The JobSet says that a node which has been unreachable for ten seconds is off. There is no other evidence.
+// The JobSet declares nodes that have been unreachable for ten seconds as powered off. There is no other evidence.
 func TestANodeLosesPower(t *testing.T) {
 	g := start(t, func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.NodeLostAfterKey] = "10s" })
 	off := time.Now()
@@ -33,13 +33,13 @@ func TestANodeLosesPower(t *testing.T) {
 	g.must(g.AwaitAnnotation(g.ctx, g.js, v1alpha2.InPlaceRestartsKey, "1"))
 	e, err := g.AwaitEntry(g.ctx, g.js, history.Attempt{Epoch: 1, Round: 1})
 	g.must(err)
-	t.Logf("the account: %s", e)
+	t.Logf("the record: %s", e)
 	if e.Cause.Kind != coordination.KindPod || e.Node != g.doomedNode() {
-		t.Errorf("the account is %s, want a pod that was lost on %s", e, g.doomedNode())
+		t.Errorf("the record is %s, want a pod that was lost on %s", e, g.doomedNode())
 	}
 	forced := g.events("InPlacePodForced")
 	if len(forced) == 0 { // the leader may try several times, and repeated events count as one
-		t.Fatal("no event of forced deletions")
+		t.Fatal("no event reports a forced deletion")
 	}
 	for _, e := range forced {
 		if !strings.Contains(e.Note, "the kubelet of its node "+g.doomedNode()+" has not been heard from since") {
@@ -64,10 +64,10 @@ func TestAnUnreachableNodeKeepsItsSlotsUntilItIsMarkedOutOfService(t *testing.T)
 	g.expectMoved()
 
 	g.restore(g.ctx)
-	g.must(framework.Until(g.ctx, "what the node had kept running is gone", func(ctx context.Context) error {
+	g.must(framework.Until(g.ctx, "the processes that were still running on the node are gone", func(ctx context.Context) error {
 		for id, w := range g.lost() {
 			if pid, err := g.Cluster.ContainerPID(ctx, w.PodUID, "worker"); err == nil {
-				return fmt.Errorf("worker %s is process %d", id, pid)
+				return fmt.Errorf("worker %s is still running as process %d", id, pid)
 			}
 		}
 		return nil
@@ -86,7 +86,7 @@ func (g *group) expectNobodyElse(period time.Duration) {
 		pods, err := g.Pods(g.ctx, g.js.Namespace, g.js.Name)
 		g.must(err)
 		if len(pods) != size {
-			g.Fatalf("%d pods, want the %d of before", len(pods), size)
+			g.Fatalf("%d pods, want the previous %d", len(pods), size)
 		}
 		for _, pod := range pods {
 			if !known[pod.UID] || pod.Status.Phase != corev1.PodRunning {

@@ -49,7 +49,7 @@ func withSpare(t *testing.T) *group {
 	return g
 }
 
-// cordon closes the second node to new pods, or opens it.
+// cordon makes the second node unschedulable, or schedulable again.
 func (g *group) cordon(closed bool) {
 	g.Helper()
 	g.must(g.Cordon(context.WithoutCancel(g.ctx), doomed, closed))
@@ -184,7 +184,7 @@ func TestTheNodeOfASpareIsCutOff(t *testing.T) {
 	g.restore(g.ctx)
 	g.must(framework.Until(g.ctx, "the worker on the cut node has ended", func(ctx context.Context) error {
 		if pid, err := g.Cluster.ContainerPID(ctx, lost.PodUID, lost.Container); err == nil {
-			return fmt.Errorf("it is process %d", pid)
+			return fmt.Errorf("it is still running as process %d", pid)
 		}
 		return nil
 	}))

@@ -87,10 +87,10 @@ func (k *soak) compareCounters() {
 	may := k.mayBeMissing()
 	for metric, short := range missing {
 		if short > may[metric]+dust {
-			k.Errorf("%s lacks %v of what the history says; after %d kills of the orchestrator it may lack %v", metric, short, k.kills, may[metric])
+			k.Errorf("%s is %v less than in the history; after %d kills of the orchestrator, at most %v may be missing", metric, short, k.kills, may[metric])
 		}
 	}
-	k.Logf("left out by %d kills: %v", k.kills, missing)
+	k.Logf("missing after %d kills: %v", k.kills, missing)
 }
 
 func (k *soak) mayBeMissing() map[string]float64 {

@@ -18,15 +18,15 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// fault is one kind of failure. If its victim is not there, for example because it is restarting, strike returns
-// errNobody and the fault does not count.
+// fault is one kind of failure. If its victim does not exist, for example because it is restarting, strike
+// returns errNobody and the fault does not count.
 type fault struct {
 	name   string
 	weight int
 	strike func(*soak) error
 }
 
-var errNobody = errors.New("nobody to strike")
+var errNobody = errors.New("no victim")
 
 var faults = []fault{
 	{"a worker exits", 6, signalWorker(unix.SIGUSR1)},

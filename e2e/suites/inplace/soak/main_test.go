@@ -1,7 +1,7 @@
 //go:build e2e && e2e_all
 
 // Package soak causes random failures every few seconds for several minutes, even while earlier ones are being handled.
-// Then it checks that everything that counts restarts agrees.
+// Then it checks that all counts of restarts agree.
 //
 // HOLDFAST_SOAK is the duration, five minutes by default. HOLDFAST_SOAK_SEED repeats the sequence of a run.
 // HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.

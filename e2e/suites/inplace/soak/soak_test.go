@@ -121,8 +121,8 @@ func (k *soak) must(err error) {
 	}
 }
 
-// strikeFor causes a failure every few seconds, whatever is going on. Each fault comes once before they are drawn at
-// random.
+// strikeFor causes a failure every few seconds, even while earlier ones are being handled. Each kind of fault comes once
+// before they are drawn at random.
 func (k *soak) strikeFor(period time.Duration) map[string]int {
 	k.Helper()
 	struck := map[string]int{}
@@ -141,7 +141,7 @@ func (k *soak) strikeFor(period time.Duration) map[string]int {
 		}
 	}
 	if len(due) > 0 {
-		k.Errorf("%d of %d faults found no time; HOLDFAST_SOAK has to be longer", len(due), len(faults))
+		k.Errorf("%d of %d kinds of faults did not happen; increase HOLDFAST_SOAK", len(due), len(faults))
 	}
 	return struck
 }
@@ -195,7 +195,7 @@ func (k *soak) noteHistory(ctx context.Context) {
 	defer k.mu.Unlock()
 	if err != nil {
 		if ctx.Err() == nil {
-			k.Logf("the history is out of reach: %v", err)
+			k.Logf("reading the history failed: %v", err)
 		}
 		return
 	}
@@ -223,7 +223,7 @@ func (k *soak) awaitRest() {
 			return err
 		}
 		if sum.Phase != coordination.Running || sum.Joined != size {
-			return fmt.Errorf("it is %s at %d of epoch %d, %d joined", sum.Phase, sum.Round, sum.Generation, sum.Joined)
+			return fmt.Errorf("it is %s at %d of generation %d, %d joined", sum.Phase, sum.Round, sum.Generation, sum.Joined)
 		}
 		for _, w := range workers {
 			if _, err := shared.Program(ctx, w); err != nil || !w.Ready {
@@ -258,7 +258,7 @@ func (k *soak) report() {
 	k.Logf("%d restarts, %s lost: %v", len(k.history), lost.Round(time.Millisecond), byCause)
 }
 
-// agree checks that everything that counts restarts agrees.
+// agree checks that all counts of restarts agree.
 func (k *soak) agree() {
 	js, err := shared.JobSet(k.Context(), namespace, k.js.Name)
 	k.must(err)
@@ -276,7 +276,7 @@ func (k *soak) agree() {
 		k.Errorf("%s is %q, the history has %d restarts that count", v1alpha2.InPlaceRestartsKey, got, charged)
 	}
 	if int64(now.Epoch) != sum.Generation || int64(now.Base)+sum.Round != int64(charged) {
-		k.Errorf("the store is at %d of epoch %d, the JobSet at %+v, and %d were charged", sum.Round, sum.Generation, now, charged)
+		k.Errorf("the store is at %d of generation %d, the JobSet at %+v, and %d were charged", sum.Round, sum.Generation, now, charged)
 	}
 	k.compareShown(js)
 	k.compareRecords()
@@ -288,7 +288,7 @@ func (k *soak) agree() {
 // compareShown checks that the JobSet shows no problem.
 func (k *soak) compareShown(js *v1alpha2.JobSet) {
 	if text, found := js.Annotations[recovering.Annotation]; found {
-		k.Errorf("the JobSet says that it is recovering: %s", text)
+		k.Errorf("the JobSet is marked as recovering: %s", text)
 	}
 	if !meta.IsStatusConditionTrue(js.Status.Conditions, "InPlaceInSync") {
 		k.Errorf("the JobSet is not in sync: %+v", js.Status.Conditions)

@@ -23,7 +23,7 @@ func (k *soak) comparePods() {
 			return err
 		}
 		if len(pods) != size {
-			return fmt.Errorf("there are %d for %d", len(pods), size)
+			return fmt.Errorf("found %d pods for %d workers", len(pods), size)
 		}
 		var jobs batchv1.JobList
 		if err := shared.Client.List(ctx, &jobs, client.InNamespace(namespace), client.MatchingLabels{v1alpha2.JobSetNameKey: k.js.Name}); err != nil {

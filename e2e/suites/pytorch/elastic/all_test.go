@@ -35,15 +35,15 @@ func TestC10dOnAWorker(test *testing.T) {
 
 // changes tests what a training job survives without the operator's rendezvous server.
 func (t *training) changes() {
-	t.goesOn(3, "they have met")
+	t.goesOn(3, "all workers have joined")
 	t.killWorker(1)
-	t.goesOn(3, "a worker was killed, its agent was not")
+	t.goesOn(3, "a worker was killed, but not its agent")
 	t.deletePod(worker(2))
-	t.goesOn(3, "a pod was deleted, another came")
+	t.goesOn(3, "a pod was deleted and replaced")
 	t.scale(4)
-	t.goesOn(4, "one more was asked for")
+	t.goesOn(4, "one more was requested")
 	t.scale(2)
-	t.goesOn(2, "two fewer were asked for")
+	t.goesOn(2, "two fewer were requested")
 	t.finish()
 }
 

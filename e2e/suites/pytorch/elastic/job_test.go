@@ -106,9 +106,9 @@ func (t *training) await(what string, holds func(ctx context.Context) error) {
 func (t *training) goesOn(world int, what string) {
 	t.Helper()
 	began := len(t.history().Lines())
-	t.await(fmt.Sprintf("%d workers go on: %s", world, what), func(context.Context) error {
+	t.await(fmt.Sprintf("%d workers continue: %s", world, what), func(context.Context) error {
 		if !t.history().GoesOn(began, world) {
-			return fmt.Errorf("%d steps since, the last by %d", len(t.history().Lines())-began, t.history().Last().World)
+			return fmt.Errorf("%d steps since then, the last by %d workers", len(t.history().Lines())-began, t.history().Last().World)
 		}
 		return nil
 	})
@@ -152,11 +152,11 @@ func (t *training) deletePod(pod string) {
 	if err := k8s.Delete(context.Background(), old); err != nil {
 		t.Fatal(err)
 	}
-	t.await("another pod is there", func(ctx context.Context) error {
+	t.await("the replacement exists", func(ctx context.Context) error {
 		now := &corev1.Pod{}
 		err := k8s.Get(ctx, client.ObjectKeyFromObject(old), now)
 		if err == nil && now.UID == old.UID {
-			err = errors.New("it is the same")
+			err = errors.New("it is the old pod")
 		}
 		return err
 	})
@@ -180,7 +180,7 @@ func (t *training) awaitGone(pod string) {
 	t.await(pod+" is gone", func(ctx context.Context) error {
 		err := k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: pod}, &corev1.Pod{})
 		if err == nil {
-			return errors.New("it is there")
+			return errors.New("it still exists")
 		}
 		return client.IgnoreNotFound(err)
 	})
@@ -204,7 +204,7 @@ func (t *training) now(ctx context.Context) (*v1alpha1.ElasticJob, error) {
 // succeeded.
 func (t *training) finish() {
 	t.Helper()
-	t.await("the loss has come down", func(context.Context) error { return torch.Check(t.history().Lines()) })
+	t.await("the loss has decreased", func(context.Context) error { return torch.Check(t.history().Lines()) })
 	if err := os.WriteFile(filepath.Join(t.state, "state.stop"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

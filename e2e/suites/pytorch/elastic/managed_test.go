@@ -22,8 +22,8 @@ func each(t *testing.T, play func(t *training)) {
 func TestManaged(t *testing.T) {
 	each(t, func(t *training) {
 		t.start("", "", 3, 2, 4)
-		t.goesOn(3, "they have met")
-		t.await("the status says who has met, and that the job runs", func(ctx context.Context) error {
+		t.goesOn(3, "all workers have joined")
+		t.await("the status shows the participants, and that the job is running", func(ctx context.Context) error {
 			job, err := t.now(ctx)
 			if err != nil {
 				return err
@@ -35,25 +35,25 @@ func TestManaged(t *testing.T) {
 		})
 
 		t.killWorker(1)
-		t.goesOn(3, "a worker was killed, its agent was not")
+		t.goesOn(3, "a worker was killed, but not its agent")
 
 		t.killContainer(worker(0), "worker")
-		t.goesOn(3, "the container of rank 0 was killed, another pod came")
+		t.goesOn(3, "the container of rank 0 was killed and the pod replaced")
 
 		t.deletePod(worker(0))
-		t.goesOn(3, "the pod of rank 0 was deleted, another came")
+		t.goesOn(3, "the pod of rank 0 was deleted and replaced")
 
 		t.killContainer(worker(1), "worker")
-		t.goesOn(3, "a container was killed, another pod came")
+		t.goesOn(3, "a container was killed and the pod replaced")
 
 		t.deletePod(worker(2))
-		t.goesOn(3, "a pod was deleted, another came")
+		t.goesOn(3, "a pod was deleted and replaced")
 
 		t.scale(4)
-		t.goesOn(4, "one more was asked for")
+		t.goesOn(4, "one more was requested")
 
 		t.scale(2)
-		t.goesOn(2, "two fewer were asked for")
+		t.goesOn(2, "two fewer were requested")
 		t.finish()
 	})
 }
@@ -62,7 +62,7 @@ func TestManaged(t *testing.T) {
 func TestARendezvousServerIsKilled(t *testing.T) {
 	each(t, func(t *training) {
 		t.start("", "", 3, 2, 4, func(j *v1alpha1.ElasticJob) { j.Spec.BackoffLimit = new(int32) })
-		t.goesOn(3, "they have met")
+		t.goesOn(3, "all workers have joined")
 		t.killContainer(name+"-rendezvous", "rendezvous")
 		t.await("each worker was disrupted and none failed", func(ctx context.Context) error {
 			job, err := t.now(ctx)
@@ -81,13 +81,13 @@ func TestARendezvousServerIsKilled(t *testing.T) {
 func TestRank0Leaves(t *testing.T) {
 	each(t, func(t *training) {
 		t.start("", "", 3, 2, 4, func(j *v1alpha1.ElasticJob) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{137} })
-		t.goesOn(3, "they have met")
+		t.goesOn(3, "all workers have joined")
 		t.killContainer(worker(0), "worker")
-		t.goesOn(2, "rank 0 was killed for good")
+		t.goesOn(2, "rank 0 was killed and not replaced")
 		t.scale(2)
 		t.awaitGone(worker(0))
 		t.scale(3)
-		t.goesOn(3, "one more was asked for, whose address sorts first")
+		t.goesOn(3, "one more was requested, whose address sorts first")
 		t.isRank0(worker(0))
 		t.finish()
 	})

@@ -62,9 +62,9 @@ func (r *rendezvous) start() {
 	r.process.Stderr = r.log
 	r.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := r.process.Start(); err != nil {
-		r.Fatalf("%v; `make build` makes it", err)
+		r.Fatalf("%v; `make build` builds it", err)
 	}
-	r.await("the server answers", func() bool {
+	r.await("the server responds", func() bool {
 		response, err := http.Get("http://" + r.side + "/healthz")
 		if err == nil {
 			response.Body.Close()
@@ -116,14 +116,14 @@ func (r *rendezvous) await(what string, holds func() bool) {
 	began := time.Now()
 	for !holds() {
 		if time.Since(began) > patience {
-			r.Fatalf("waited in vain until %s", what)
+			r.Fatalf("timed out waiting until %s", what)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	r.Logf("%5.1f s until %s", time.Since(began).Seconds(), what)
 }
 
-// training is a group of agents that meet at the server.
+// training is a group of agents that use the server.
 type training struct {
 	*rendezvous
 	*torch.Group
@@ -159,5 +159,5 @@ func (r *rendezvous) tails(dir string) {
 func (t *training) goesOn(world int, what string) {
 	t.rendezvous.Helper()
 	began := len(t.History().Lines())
-	t.await(fmt.Sprintf("%d workers go on: %s", world, what), func() bool { return t.History().GoesOn(began, world) })
+	t.await(fmt.Sprintf("%d workers continue: %s", world, what), func() bool { return t.History().GoesOn(began, world) })
 }

@@ -20,18 +20,18 @@ func TestTrainingSurvivesFailuresAndScaling(t *testing.T) {
 	each(t, func(t *testing.T, v torch.Version) {
 		s := serve(t)
 		g := s.train(&torch.Group{Version: v, Min: 2, Max: 4}, 3)
-		g.goesOn(3, "they have met")
+		g.goesOn(3, "all workers have joined")
 
 		if err := g.KillWorker(2); err != nil {
 			t.Fatal(err)
 		}
-		g.goesOn(3, "a worker was killed, its agent was not")
+		g.goesOn(3, "a worker was killed, but not its agent")
 
 		g.KillAgent(3)
-		g.goesOn(3, "an agent was killed, another came")
+		g.goesOn(3, "an agent was killed and replaced")
 
 		g.Scale(4)
-		g.goesOn(4, "one more came")
+		g.goesOn(4, "one agent was added")
 
 		g.Scale(3)
 		g.goesOn(3, "one left")
@@ -41,12 +41,12 @@ func TestTrainingSurvivesFailuresAndScaling(t *testing.T) {
 		}
 		s.await("the rendezvous is open again", func() bool { return s.status().LastOpened != nil && !s.status().Closed })
 		g.Scale(4)
-		g.goesOn(4, "one more came after the rendezvous had been closed")
+		g.goesOn(4, "one agent was added after the rendezvous had been closed")
 
 		s.kill()
 		s.start()
-		s.await("all agents have met at a server without memory", func() bool { return s.status().Participants == 4 && s.status().Complete })
-		g.goesOn(4, "the server was killed and came back")
+		s.await("all agents have joined at a server without state", func() bool { return s.status().Participants == 4 && s.status().Complete })
+		g.goesOn(4, "the server was killed and restarted")
 		g.ends(4)
 	})
 }
@@ -55,20 +55,20 @@ func TestTrainingSurvivesFailuresAndScaling(t *testing.T) {
 func TestRank0(t *testing.T) {
 	each(t, func(t *testing.T, v torch.Version) {
 		g := serve(t).train(&torch.Group{Version: v, Min: 2, Max: 4}, 3)
-		g.goesOn(3, "they have met")
+		g.goesOn(3, "all workers have joined")
 
 		g.KillAgent(1)
-		g.goesOn(3, "rank 0 was killed, another came with its address")
+		g.goesOn(3, "rank 0 was killed and replaced at the same address")
 
 		g.Remove(1)
-		g.goesOn(2, "rank 0 was killed, and none came")
+		g.goesOn(2, "rank 0 was killed and not replaced")
 
 		g.Add(0)
-		g.goesOn(3, "one came whose address sorts first")
+		g.goesOn(3, "an agent was added whose address sorts first")
 
 		g.Remove(0)
 		g.Add(1)
-		g.goesOn(3, "rank 0 was killed, and another came with an address of its own")
+		g.goesOn(3, "rank 0 was killed, and an agent with another address was added")
 		g.ends(3)
 	})
 }
@@ -77,7 +77,7 @@ func TestRank0(t *testing.T) {
 // model or was applied twice.
 func (t *training) ends(agents int) {
 	t.rendezvous.Helper()
-	t.await("the loss has come down", func() bool { return torch.Check(t.History().Lines()) == nil })
+	t.await("the loss has decreased", func() bool { return torch.Check(t.History().Lines()) == nil })
 	if err := t.Finish(); err != nil {
 		t.Fatal(err)
 	}
