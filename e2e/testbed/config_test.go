@@ -123,7 +123,7 @@ func TestNodesHaveTheirOwnPathsAndAddresses(t *testing.T) {
 	}
 	last := node{number: maxNodes}
 	if name := last.bridge().Name; len(name) > 15 {
-		t.Errorf("%s is longer than a device's name may be", name)
+		t.Errorf("%s is longer than the name of a device can be", name)
 	}
 }
 

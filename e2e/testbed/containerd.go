@@ -27,7 +27,7 @@ state = "/run/containerd"
 [plugins."io.containerd.internal.v1.opt"]
   path = "/var/lib/containerd/opt"
 
-# Its socket has one path for the whole host.
+# All nodes would use the same socket path on the host.
 [plugins."io.containerd.nri.v1.nri"]
   disable = true
 
@@ -37,7 +37,7 @@ state = "/run/containerd"
     sandbox = %[3]q
 
 [plugins."io.containerd.cri.v1.runtime"]
-  # Without CAP_SYS_RESOURCE a score below our own cannot be set.
+  # A score below our own would require CAP_SYS_RESOURCE.
   restrict_oom_score_adj = true
   [plugins."io.containerd.cri.v1.runtime".cni]
     bin_dirs = [%[4]q]

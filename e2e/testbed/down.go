@@ -115,7 +115,7 @@ func (l Layout) undoChanges(progress io.Writer) error {
 		return nil // changes are recorded before the first one is made
 	}
 	if err != nil {
-		fmt.Fprintf(progress, "kernel settings cannot be put back: %v\n", err)
+		fmt.Fprintf(progress, "kernel settings cannot be restored: %v\n", err)
 		return nil
 	}
 	return changes.Undo()

@@ -58,9 +58,9 @@ func checkOwner(ctx context.Context, layout Layout, progress io.Writer) error {
 	}
 	other := Layout{cache: filepath.Dir(owner)}
 	if slices.ContainsFunc((process.Table{Dir: other.processDir()}).All(), func(r process.Record) bool { return r.ID.Alive() }) {
-		return fmt.Errorf("another testbed is up on this host, kept in %s", owner)
+		return fmt.Errorf("another testbed is up on this host, with its state in %s", owner)
 	}
-	fmt.Fprintf(progress, "removing what an ended testbed left in %s\n", owner)
+	fmt.Fprintf(progress, "removing what a dead testbed left behind in %s\n", owner)
 	return other.tearDown(ctx, false, progress)
 }
 

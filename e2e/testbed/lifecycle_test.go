@@ -31,14 +31,14 @@ func TestLifecycle(t *testing.T) {
 
 	cluster := up(t, testbed.Options{})
 	runPod(t, cluster, "before")
-	t.Run("what is up is left alone", func(t *testing.T) {
+	t.Run("running components are left alone", func(t *testing.T) {
 		before := running(t)
 		up(t, testbed.Options{})
 		if diff := cmp.Diff(before, running(t)); diff != "" {
 			t.Errorf("processes (-before +after):\n%s", diff)
 		}
 	})
-	t.Run("killed components come back and the pods live on", func(t *testing.T) {
+	t.Run("killed components are restarted and the pods keep running", func(t *testing.T) {
 		pid := containerPID(t, cluster, "before")
 		kill(t, "etcd", "kube-apiserver", "node-1-containerd", "node-1-kubelet", "redis", "coredns")
 		cluster = up(t, testbed.Options{})
@@ -47,7 +47,7 @@ func TestLifecycle(t *testing.T) {
 		}
 		runPod(t, cluster, "after")
 	})
-	t.Run("a node whose namespace is gone is made anew", func(t *testing.T) {
+	t.Run("a node whose namespace is gone is recreated", func(t *testing.T) {
 		kill(t, "node-1")
 		cluster = up(t, testbed.Options{})
 		runPod(t, cluster, "anew")

@@ -28,7 +28,7 @@ func TestTheStatusLeavesOutAStoppedProgram(t *testing.T) {
 					t.Fatal(err)
 				}
 				if record.ID.Alive() {
-					t.Error("it runs on")
+					t.Error("it is still running")
 				}
 				if left := cluster.table().All(); len(left) > 0 {
 					t.Errorf("records are left: %v", left)

@@ -36,7 +36,7 @@ func (c *Cluster) ControlPlaneTargets() []prometheus.Target {
 func (c *Cluster) Prometheus(ctx context.Context, targets ...prometheus.Target) (prometheus.Server, error) {
 	server := prometheus.Server{URL: "http://" + prometheusAddress}
 	if _, err := os.Stat(prometheusBinary); err != nil {
-		return server, errors.New("prometheus is not on this host: hack/install-debian.sh prometheus installs it")
+		return server, errors.New("prometheus is not installed on this host: hack/install-debian.sh prometheus installs it")
 	}
 	program, err := c.prometheusProgram(targets)
 	if err != nil {

@@ -31,7 +31,7 @@ func TestCertificatesAreCreatedOnce(t *testing.T) {
 	after := contents(t, layout.State())
 	for file, content := range before {
 		if after[file] != content {
-			t.Errorf("%s was made anew", file)
+			t.Errorf("%s was recreated", file)
 		}
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", layout.componentKubeconfig("node-2"))
@@ -150,7 +150,7 @@ func TestParsePID(t *testing.T) {
 		t.Errorf("got %v, want ErrNotRunning", err)
 	}
 	if _, err := parsePID(""); err == nil {
-		t.Error("no details make no error")
+		t.Error("no error without details")
 	}
 }
 
@@ -160,7 +160,7 @@ func TestNamedComponents(t *testing.T) {
 		t.Errorf("got %v, %v", chosen, err)
 	}
 	if _, err := named(Options{}.components(), []string{kubeProxy}); err == nil {
-		t.Error("the proxy is built though the options do not ask for it")
+		t.Error("the proxy is built although no option requests it")
 	}
 	proxied := Options{KubeProxy: true}.components()
 	if !slices.Contains([]string{proxied[len(proxied)-1].Name}, kubeProxy) {
@@ -215,7 +215,7 @@ func TestATestbedKeepsItsVersion(t *testing.T) {
 		t.Errorf("it runs the same version: %v", err)
 	}
 	if err := checkVersion(layout, Options{Kubernetes: "1.36"}); err == nil {
-		t.Error("another version gets what 1.34 has stored")
+		t.Error("another version is started with the data of 1.34")
 	}
 }
 
@@ -225,7 +225,7 @@ func TestASuiteCanRunOnAnotherVersion(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if got := (Options{Kubernetes: "1.34"}).defaulted().Kubernetes; got != "1.34" {
-		t.Errorf("an option gives way to the environment: %s", got)
+		t.Errorf("the environment overrides an option: %s", got)
 	}
 	t.Setenv(kubernetesVariable, "1.32")
 	if err := (Options{}).defaulted().validate(); err == nil {

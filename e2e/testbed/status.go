@@ -116,7 +116,7 @@ func (s Status) Print(w io.Writer) {
 		fmt.Fprintf(w, "%d simulated nodes\n", s.Simulated)
 	}
 	if !s.Answers {
-		fmt.Fprintln(w, "the API server does not answer")
+		fmt.Fprintln(w, "the API server is unreachable")
 		return
 	}
 	fmt.Fprintf(w, "%d pods\n", s.Pods)

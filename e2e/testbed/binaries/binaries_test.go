@@ -34,21 +34,21 @@ func TestStamp(t *testing.T) {
 
 	write("README.md", "changed")
 	if stamp(component) != first {
-		t.Error("a file that is no input changes the stamp")
+		t.Error("a file that is not an input changes the stamp")
 	}
 	flagged := component
 	flagged.LDFlags = "-X a=b"
 	if stamp(flagged) == first {
-		t.Error("other flags leave the stamp as it is")
+		t.Error("other flags do not change the stamp")
 	}
 	write("main.go", "package  main")
 	changed := stamp(component)
 	if changed == first {
-		t.Error("a changed source leaves the stamp as it is")
+		t.Error("a changed source does not change the stamp")
 	}
 	write("more.go", "package main")
 	if stamp(component) == changed {
-		t.Error("a new source leaves the stamp as it is")
+		t.Error("a new source does not change the stamp")
 	}
 }
 
@@ -135,7 +135,7 @@ func TestVersionsOfKubernetesHaveSeparateFolders(t *testing.T) {
 			}
 			path := filepath.Join(component.Folder, component.Name)
 			if other, found := taken[path]; found {
-				t.Errorf("%s is of %s and of %s", path, other, minor)
+				t.Errorf("%s belongs to %s and to %s", path, other, minor)
 			}
 			taken[path] = minor
 			if !strings.Contains(component.LDFlags, "gitVersion=v"+minor+".") {

@@ -40,7 +40,7 @@ func TestAVersion1GroupInheritsItsParentsCPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if raw, _ := os.ReadFile(filepath.Join(child, "cpuset.cpus")); string(raw) != "1\n" {
-		t.Errorf("what was set already became %q", raw)
+		t.Errorf("the existing value became %q", raw)
 	}
 }
 

@@ -28,16 +28,16 @@ func TestChangesAreUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(surveyed, loaded); diff != "" {
-		t.Errorf("what was noted (-saved +loaded):\n%s", diff)
+		t.Errorf("changes (-saved +loaded):\n%s", diff)
 	}
 	if err := loaded.Undo(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "var")); !os.IsNotExist(err) {
-		t.Error("folders that were made are left")
+		t.Error("created folders are left")
 	}
 	if _, err := os.Stat(used); err != nil {
-		t.Error("a folder in use by somebody else was removed")
+		t.Error("a folder that is in use was removed")
 	}
 }
 

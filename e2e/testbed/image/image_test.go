@@ -69,7 +69,7 @@ func TestWrite(t *testing.T) {
 	first, _ := os.ReadFile(archive)
 	second, _ := os.ReadFile(archive + "2")
 	if !bytes.Equal(first, second) {
-		t.Error("the same image makes two different archives")
+		t.Error("the same image produces different archives")
 	}
 }
 
@@ -91,7 +91,7 @@ func TestWriteRejects(t *testing.T) {
 				t.Error("no error")
 			}
 			if _, err := os.Stat(archive); err == nil {
-				t.Error("an archive was written all the same")
+				t.Error("an archive was written despite the error")
 			}
 		})
 	}

@@ -101,7 +101,7 @@ func TestWebhooksAreReachedByURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := configurations[0].GetName(); got != "kueue-mutating-webhook-configuration" {
-		t.Errorf("the configuration is called %s", got)
+		t.Errorf("the name of the configuration is %s", got)
 	}
 	raw, err := json.Marshal(configurations[0].Object["webhooks"].([]any)[0].(map[string]any)["clientConfig"])
 	if err != nil {
@@ -126,7 +126,7 @@ func TestAModuleOfAnotherStructureIsRejected(t *testing.T) {
 		_, err := CRDs(changed, webhook)
 		_, webhookErr := WebhookConfigurations(changed, webhook, nil)
 		if err == nil && webhookErr == nil {
-			t.Errorf("without %s nothing is amiss", missing)
+			t.Errorf("no error without %s", missing)
 		}
 	}
 	if _, err := CRDs(fstest.MapFS{"config/components/crd/kustomization.yaml": {Data: []byte("patches: []")}}, webhook); err == nil {

@@ -37,7 +37,7 @@ func TestIssuedCertificatesServeClientsAndServers(t *testing.T) {
 		t.Errorf("as client: %v", err)
 	}
 	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "node-2"}); err == nil {
-		t.Error("it stands for a host it was not issued for")
+		t.Error("it is valid for a host that it was not issued for")
 	}
 }
 
@@ -52,7 +52,7 @@ func TestStoreKeepsItsCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first.Certificate, again.Certificate) {
-		t.Fatal("the authority was made anew")
+		t.Fatal("the authority was recreated")
 	}
 	pair, err := store.Issue("server", again, Request{Name: "server", Hosts: []string{"localhost"}})
 	if err != nil {
@@ -65,10 +65,10 @@ func TestStoreKeepsItsCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := parsed.Leaf.Verify(x509.VerifyOptions{Roots: roots}); err != nil {
-		t.Errorf("an authority read back signs badly: %v", err)
+		t.Errorf("a certificate signed by the reloaded authority is invalid: %v", err)
 	}
 	if same, err := store.Issue("server", again, Request{Name: "other"}); err != nil || !bytes.Equal(same.Key, pair.Key) {
-		t.Errorf("the pair was made anew (%v)", err)
+		t.Errorf("the pair was recreated (%v)", err)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestTargetsFile(t *testing.T) {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 	if none, err := TargetsFile(nil); err != nil || none != "[]" {
-		t.Errorf("no target makes %q (%v)", none, err)
+		t.Errorf("no targets produce %q (%v)", none, err)
 	}
 }
 
