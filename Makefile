@@ -1,30 +1,30 @@
-# Everything a checkout can do. `make demo` and `make test` need nothing but Go, make and root on Debian 12; what else
-# they need is installed and built by them, at pinned versions.
+# All build, test and benchmark targets. `make demo` and `make test` require only Go, make and root on Debian 12. They
+# install and build everything else at pinned versions.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
 MODULES := shared shared/bootstrap shared/testing agent jobset-controller jobset-controller/published appwrapper-controller elastic-operator rescheduler rescheduler/scheduler cli charts e2e tools/charts
-# Modules outside of the workspace, whose libraries must not decide about the versions of all others.
+# Modules outside the workspace, so that their dependencies do not determine the versions in all other modules.
 ALONE := elastic-operator/kueue appwrapper-controller/published
 BIN := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 STAMP := github.com/holdfast-project/holdfast/shared/version
-# Go programs are static, so that an image needs nothing else; grpcnotrace leaves out half of the agent.
+# Go programs are static, so that an image needs no other files. The tag grpcnotrace halves the size of the agent.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w -X $(STAMP).version=$(VERSION) -X $(STAMP).commit=$(COMMIT)"
-# The scheduler says what version of Kubernetes it is, and whose; feature gates go by it.
+# The scheduler reports its version of Kubernetes, with a suffix for Holdfast. Feature gates depend on that version.
 KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' rescheduler/scheduler/go.mod)
 BUILD_SCHEDULER := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)+holdfast.$(VERSION) -X k8s.io/component-base/version.gitCommit=$(COMMIT)"
 TESTBED := go run ./e2e/cmd/testbed
 TESTFLAGS ?=
-# Builds, linters and tests without the race detector compile in one way, so that they share the build cache. The race detector needs cgo.
+# Builds, linters and tests without the race detector compile with the same settings, so that they share the build cache. The race detector needs cgo.
 export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
-# The packages of the workspace, for one command over all: a command for each module would load what they share once for each.
+# All packages of the workspace, for a single command. A command for each module would load shared packages once per module.
 PACKAGES := $(MODULES:%=./%/...)
-# make lint vets more than go test does.
+# make lint runs more vet checks than go test does.
 RACE := CGO_ENABLED=1 go test -race -vet=off -tags envtest -timeout 30m
 
 .PHONY: help
@@ -40,7 +40,7 @@ build: build-jobset build-appwrapper build-elastic build-rescheduler ## Build al
 build-accounts:
 	go run ./tools/charts/manifests -output $(BIN)/manifests -registry localhost/holdfast -tag dev
 
-# By program, so that the demo does not wait for those that it does not show.
+# Separate targets, so that tests and benchmarks build only the programs that they need.
 .PHONY: build-jobset
 build-jobset: build-accounts
 	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
@@ -65,7 +65,7 @@ REGISTRY ?=
 KEY ?=
 ARCHITECTURES ?= amd64,arm64
 IMAGE_TAG ?= $(VERSION)
-# A version that has no tag is a snapshot. The g keeps SemVer from reading the commit as a number.
+# A commit without a tag is a snapshot. The g prevents SemVer from reading the commit as a number.
 RELEASE ?= $(or $(shell git describe --tags --exact-match --match 'v*' 2>/dev/null),v0.0.0-snapshot.g$(shell git rev-parse --short HEAD 2>/dev/null))
 MAKE_RELEASE = rm -rf $(BIN)/release && go run ./tools/charts/release -output $(BIN)/release -architectures $(ARCHITECTURES)
 
@@ -75,21 +75,21 @@ images: ## Build all images for amd64 and arm64 and push them, without docker: R
 	$(MAKE_RELEASE) -only-images -push -registry $(REGISTRY) -version $(IMAGE_TAG)
 
 .PHONY: release-snapshot
-release-snapshot: ## Make all files of a release in bin/release, signed with a throwaway key; publishes nothing
+release-snapshot: ## Build all files of a release in bin/release, signed with a throwaway key; publishes nothing
 	$(MAKE_RELEASE) -registry localhost/holdfast -version $(RELEASE)
 
 .PHONY: release
-release: ## Make a release of the tag of this commit and push images and charts: REGISTRY=registry.example/holdfast KEY=key.pem
+release: ## Build a release from the tag of this commit, and push images and charts: REGISTRY=registry.example/holdfast KEY=key.pem
 	@test -n "$(REGISTRY)" -a -n "$(KEY)" || { echo "set REGISTRY to your registry and KEY to the file of the signing key"; exit 1; }
-	@git describe --tags --exact-match --match 'v*' >/dev/null && test -z "$$(git status --porcelain)" || { echo "check out a tag, without changes"; exit 1; }
+	@git describe --tags --exact-match --match 'v*' >/dev/null && test -z "$$(git status --porcelain)" || { echo "check out a tag, without local changes"; exit 1; }
 	$(MAKE_RELEASE) -push -registry $(REGISTRY) -version $(RELEASE) -key $(abspath $(KEY))
 
 .PHONY: release-test
-release-test: ## Make a release twice and check what is in it: programs, images, charts, SBOMs, checksums, signature
+release-test: ## Build a release twice and check its contents: programs, images, charts, SBOMs, checksums, signature
 	go test -tags release -count=1 -timeout 60m -v -run '^TestRelease' ./tools/charts/release
 
 .PHONY: prerequisites
-prerequisites: # Debian's packages and the API server for tests; quick when all is there
+prerequisites: # Install Debian packages and build the API server for tests, unless they exist
 	./hack/install-debian.sh prometheus
 	$(TESTBED) build --only kube-apiserver
 	$(TESTBED) build --only kube-controller-manager
@@ -124,12 +124,12 @@ test-stores: ## The store contract on Valkey and on Redis; writes docs/compatibi
 MINORS ?= 1.33 1.34 1.35 1.36
 CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/holdfast/bin
 
-# What a minor version of a loop over MINORS is built from; the newest one's is not named after it.
+# Sets the module, folder and version for one iteration over MINORS. The names for the newest minor version do not contain it.
 VERSIONED = module=tools/kubernetes-$$minor folder=$(CACHE)/$$minor; [ -d $$module ] || { module=tools/kubernetes; folder=$(CACHE); }; \
   version=$(call pinned,$$module,k8s.io/kubernetes)
 
 .PHONY: test-kubernetes
-test-kubernetes: ## API tests of all controllers, JobSet's conformance among them, on the API servers of MINORS (1.33 1.34 1.35 1.36); writes docs/compatibility.md
+test-kubernetes: ## API tests of all controllers, including JobSet's conformance tests, on the API servers of MINORS (1.33 1.34 1.35 1.36); writes docs/compatibility.md
 	./hack/install-debian.sh
 	for minor in $(MINORS); do \
 	  $(VERSIONED); export HOLDFAST_ENVTEST_ASSETS=$$folder; \
@@ -141,12 +141,12 @@ test-kubernetes: ## API tests of all controllers, JobSet's conformance among the
 
 API_TESTS := ./jobset-controller/internal/controller/... ./jobset-controller/internal/app ./jobset-controller/internal/orchestrator/... ./jobset-controller/published/... \
   ./appwrapper-controller/internal/... ./elastic-operator/internal/... ./rescheduler/internal/app
-# On each minor version. The scheduler with the plugin is of the newest one alone, and so are its tests.
+# For each minor version. The tests of the scheduler plugin are skipped, because the scheduler is built only for the newest one.
 E2E_DRIVERS := ^(TestAFailedWorkerRestartsAllInPlace|TestADeletedPodIsReplacedAndTheOthersRestartInPlace|TestThePluginShowsARestart|TestAnOrderedStartRestartsInPlace)$$
 E2E_PLUGIN := TestTheSecondScheduler|TestARejectedPodIsReplacedOnAnotherNode/with_the_plugin
 
 .PHONY: e2e-versions
-e2e-versions: ## The two drivers, each controller and all charts on real nodes of MINORS (root), some 10 minutes for each; writes docs/compatibility.md
+e2e-versions: ## Test both drivers, each controller and all charts on real nodes of MINORS (root), about 10 minutes for each; writes docs/compatibility.md
 	./hack/install-debian.sh
 	$(MAKE) build
 	for minor in $(MINORS); do \
@@ -173,27 +173,27 @@ test-python: ## The Python package and warm starts, on the Python of this host (
 	done
 
 .PHONY: update
-update: ## Raise Go modules and Debian packages to their newest versions that fit the pinned ones; hack/update.sh says which are pinned
+update: ## Update Go modules and Debian packages to the newest versions that are compatible with those pinned in hack/update.sh
 	./hack/update.sh
 
 FUZZTIME ?= 1m
 
 .PHONY: fuzz
-fuzz: ## Run every Fuzz function in turn, each for FUZZTIME (1m, or 100000x for a count); what is found lies in testdata/fuzz
+fuzz: ## Run every Fuzz function in turn, each for FUZZTIME (1m, or 100000x for a count); inputs that fail are saved in testdata/fuzz
 	FUZZTIME=$(FUZZTIME) ./hack/fuzz.sh $(MODULES) $(ALONE)
 
 # The suites of the short run, in this order.
 E2E := ./testbed ./suites/testbed ./suites/charts/jobset ./suites/inplace ./suites/jobset ./suites/appwrapper ./suites/rescheduler ./suites/elastic ./suites/metrics ./suites/charts ./suites/docs
 
 .PHONY: e2e
-e2e: ## End-to-end tests on a real node (root): real pods killed, the store stopped, emptied, poisoned
+e2e: ## End-to-end tests on a real node (root): pods are killed, and the store is stopped, emptied and corrupted
 	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
 	cd e2e && go test -vet=off -tags e2e -count=1 -timeout 60m -p 1 $(E2E)
 
 .PHONY: e2e-all
-e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in the middle of a restart, Kueue, real PyTorch (root)
+e2e-all: ## All of make e2e, and longer tests: each failure when idle and in the middle of a restart, Kueue, real PyTorch (root)
 	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
@@ -234,7 +234,7 @@ e2e-torch: ## Train with PyTorch 1.13 and 2.6 on a real node (root): ElasticJobs
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 90m -p 1 -v ./suites/pytorch/elastic ./suites/pytorch/jobset
 
 .PHONY: picture
-picture: ## Draw the reliability board of all programs under Prometheus, and the ladder of one workload, on a real node (root): docs/pictures
+picture: ## Draw the reliability dashboard of all programs, and the recovery levels of one workload, on a real node (root): docs/pictures
 	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
@@ -243,7 +243,7 @@ picture: ## Draw the reliability board of all programs under Prometheus, and the
 	cd e2e && HOLDFAST_LADDER=$(CURDIR)/docs/pictures/ladder.svg go test -tags e2e,e2e_all -count=1 -timeout 40m -v -run '^TestTheLadder$$' ./suites/ladder
 
 .PHONY: soak
-soak: ## Ten minutes of random failures on a real node (root), after which all that counts has to agree; HOLDFAST_SOAK=2m is shorter
+soak: ## Five minutes of random failures on a real node (root), after which all counts of restarts must agree; HOLDFAST_SOAK=2m is shorter
 	./hack/install-debian.sh
 	$(MAKE) build-jobset
 	$(TESTBED) down
@@ -252,22 +252,22 @@ soak: ## Ten minutes of random failures on a real node (root), after which all t
 .PHONY: demo
 demo: demo-local demo-cluster ## Restart a group of processes on this host, then JobSets on a real cluster of one node (root)
 
-# step prints one line for a command, with the seconds it took: $(call step,WHAT,COMMAND).
+# step prints one line for a command, with its duration in seconds: $(call step,WHAT,COMMAND).
 step = printf '  building %-36s' '$(1)'; begin=$$SECONDS; $(2); echo "$$((SECONDS - begin)) s"
 
 .PHONY: demo-local
 demo-local: ## Kill one of eight worker processes on this host and watch the group restart; needs no cluster
 	@command -v redis-server >/dev/null || ./hack/install-debian.sh store
 	@mkdir -p $(BIN)
-	@echo '== Part 1: eight processes on this host, no cluster. From empty caches it builds for about a minute'
+	@echo '== Part 1: eight processes on this host, no cluster. With empty caches, the build takes about a minute'
 	@$(call step,the supervisor,(cd agent && $(BUILD) -o $(BIN)/ ./cmd/holdfast-exec))
 	@$(call step,the worker,(cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker))
 	@$(call step,the demo,(cd e2e && $(BUILD) -o $(BIN)/ ./cmd/demo-local))
 	@$(BIN)/demo-local -programs $(BIN)
 
 .PHONY: demo-cluster
-demo-cluster: ## A worker dies on a real node (root) and the JobSet restarts in place, two ways; then the same by recreation
-	@echo; echo '== Part 2: the same in pods, on a real cluster of one node that is built here'
+demo-cluster: ## Kill a worker on a real node (root): the JobSet restarts in place, in two ways, and then by recreation
+	@echo; echo '== Part 2: the same in pods, on a real single-node cluster that is built here'
 	@./hack/install-debian.sh
 	@$(call step,the agents,(cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec))
 	@$(call step,the JobSet controller,(cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager))
@@ -281,7 +281,7 @@ demo-cluster: ## A worker dies on a real node (root) and the JobSet restarts in 
 bench: bench-restart bench-train bench-jobset bench-appwrapper bench-rescheduler bench-elastic bench-rendezvous bench-scale bench-capacity ## All benchmarks
 
 .PHONY: bench-restart
-bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; writes docs/benchmarks/restart.md; then coordination alone
+bench-restart: ## Measure restarts on the real node (root) in every recovery mode; writes docs/benchmarks/restart.md; then measures coordination alone
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build-jobset
 	go run ./e2e/benchmarks/restart -report docs/benchmarks/restart.md $(RESTARTFLAGS)
@@ -292,11 +292,11 @@ bench-restart: ## Measure restarts on the real node (root), first and second, ev
 CROWDS ?= 5000s,5000rs,10000s,10000rs,20000r,100000r
 
 .PHONY: bench-coordination
-bench-coordination: ## Large groups of played members in several processes, with and without relays: restarts, and a restart of the store
+bench-coordination: ## Measure large groups of simulated members in several processes, with and without relays: restarts, and a restart of the store
 	go run ./e2e/benchmarks/coordination -crowds $(CROWDS)
 
 .PHONY: bench-train
-bench-train: ## From the failure of one rank to the next step of a PyTorch 2.6 training on the real node (root), eight answers; writes docs/benchmarks/train.md
+bench-train: ## Measure the time from the failure of a rank to the next training step of PyTorch 2.6 on the real node (root), with eight ways to recover; writes docs/benchmarks/train.md
 	./hack/install-debian.sh
 	./hack/install-torch-2.6.sh
 	$(MAKE) --no-print-directory build-jobset
@@ -322,7 +322,7 @@ bench-appwrapper: ## 500 AppWrappers on simulated nodes (root), 50 failures at o
 	$(TESTBED) down
 
 .PHONY: bench-rescheduler
-bench-rescheduler: bench-rescheduler-scheduler ## From a rejection to a replacement with another node, one by one and 500 at once; writes docs/benchmarks/rescheduler.md
+bench-rescheduler: bench-rescheduler-scheduler ## Measure the time from the rejection of a pod to its replacement on another node, one by one and 500 at once; writes docs/benchmarks/rescheduler.md
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build-rescheduler
 	$(TESTBED) build
@@ -336,7 +336,7 @@ bench-rescheduler-scheduler: ## Measure what PodRescheduling costs the scheduler
 SIZES ?= 500 1000 5000
 
 .PHONY: bench-scale
-bench-scale: ## SIZES workers on simulated nodes (root): failures answered in every way, repeats, rest, many JobSets; writes docs/benchmarks/scale.md
+bench-scale: ## SIZES workers on simulated nodes (root): recovery in every way, repeated failures, idle groups, many JobSets; writes docs/benchmarks/scale.md
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build
 	for size in $(SIZES); do go run ./e2e/benchmarks/scale -workers $$size $(SCALEFLAGS); $(TESTBED) down; done
@@ -370,11 +370,11 @@ bench-rendezvous: ## 1,000 agents at once at the managed rendezvous: times, requ
 SEEDS ?= 1000000
 
 .PHONY: bench-simulation
-bench-simulation: ## Play SEEDS (1,000,000) seeded histories of the group protocol and print the rate and the result
+bench-simulation: ## Simulate SEEDS (1,000,000) seeded histories of the group protocol, and print the rate and the result
 	cd shared && go run ./coordination/simulation/cmd/simulate -seeds $(SEEDS)
 
 .PHONY: demo-clean
-demo-clean: testbed-down ## Remove all that the demo has left running
+demo-clean: testbed-down ## Remove everything that the demo has left running
 
 .PHONY: testbed-up
 testbed-up: ## Start the real cluster (root) and print how to use it
@@ -382,13 +382,13 @@ testbed-up: ## Start the real cluster (root) and print how to use it
 	$(TESTBED) up
 
 .PHONY: testbed-down
-testbed-down: ## Stop the real cluster and remove all it left on this machine
+testbed-down: ## Stop the real cluster and remove everything that it left on this machine
 	$(TESTBED) down
 
 HELM_DOCS := GOWORK=off go tool -modfile=../tools/helm-docs/go.mod helm-docs --log-level error --sort-values-order file
 
 .PHONY: generate
-generate: ## Write generated code, the generated files of the charts, and the reference pages again
+generate: ## Regenerate code, the generated files of the charts, and the reference pages
 	for module in jobset-controller appwrapper-controller rescheduler elastic-operator; do (cd $$module && go generate ./...); done
 	cd elastic-operator/kueue && GOWORK=off go generate ./...
 	go run ./tools/charts/generate
@@ -408,7 +408,7 @@ lint: ## Formatting, vet, static analysis and the repository's own rules
 	for module in $(ALONE); do (cd $$module && GOWORK=off $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: prose
-prose: ## Check the prose of the pages, flags, alerts, events and conditions with Vale: .vale.ini says how
+prose: ## Check the prose of the pages, flags, alerts, events and conditions with Vale, as configured in .vale.ini
 	CGO_ENABLED=1 GOBIN=$(BIN) GOWORK=off go install -C tools/vale tool
 	hack/prose.sh bin/prose
 	$(BIN)/vale --output=line README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs bin/prose
@@ -423,12 +423,12 @@ docs-test: docs ## Open every page of the site in a headless browser: links, pic
 	python3 hack/site/check.py $(BIN)/site
 
 .PHONY: size
-size: ## Count the lines of shipped Go by module: no tests, nothing generated, without e2e, tools, benchmarks and the simulation
+size: ## Count the lines of shipped Go by module, without tests, generated code, e2e, tools, benchmarks and the simulation
 	@git ls-files '*.go' | grep -vE '_test\.go$$|/zz_generated|^e2e/|^tools/|/bench-|^shared/testing/|/internal/testing/|^shared/coordination/simulation/' | \
 	  xargs wc -l | awk '$$2 != "total" {split($$2, path, "/"); lines[path[1]] += $$1; all += $$1} \
 	    END {for (module in lines) printf "%7d  %s\n", lines[module], module | "sort -k2"; close("sort -k2"); printf "%7d  in all\n", all}'
 
 .PHONY: verify
-verify: lint prose ## lint, each module by itself, and nothing left to generate
+verify: lint prose ## Run lint and prose, build each module by itself, and check that generated files are up to date
 	for module in $(MODULES) $(ALONE); do (cd $$module && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff); done
 	./hack/verify-generated.sh
