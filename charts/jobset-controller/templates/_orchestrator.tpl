@@ -24,10 +24,7 @@
     {{- toYaml . | nindent 4 }}
     {{- end }}
   env:
-    {{- include "holdfast.env" . | nindent 4 }}
-    {{- with $o.extraEnv }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    {{- include "holdfast.env" $o.extraEnv | nindent 4 }}
   ports:
     - name: orch-health
       containerPort: {{ $o.healthPort }}

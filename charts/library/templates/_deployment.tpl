@@ -15,6 +15,9 @@ spec:
   {{- if not .Values.leaderElection.enabled }}
   strategy:
     type: Recreate # two managers without leader election must never run at once
+  {{- else if .Values.hostNetwork }}
+  strategy:
+    rollingUpdate: {maxSurge: 0, maxUnavailable: 1} # a node has room for one pod, because the ports are the node's
   {{- end }}
   selector:
     matchLabels:
@@ -53,10 +56,7 @@ spec:
             {{- toYaml . | nindent 12 }}
             {{- end }}
           env:
-            {{- include "holdfast.env" . | nindent 12 }}
-            {{- with .Values.extraEnv }}
-            {{- toYaml . | nindent 12 }}
-            {{- end }}
+            {{- include "holdfast.env" .Values.extraEnv | nindent 12 }}
           ports:
             {{- include "holdfast.managerPorts" . | nindent 12 }}
           {{- include "holdfast.probes" "health" | nindent 10 }}

@@ -6,7 +6,7 @@
 apiVersion: v1
 kind: Service
 metadata:
-  name: {{ include "holdfast.fullname" . }}-metrics
+  name: {{ include "holdfast.fullname" . | trunc 55 | trimSuffix "-" }}-metrics
   namespace: {{ .Release.Namespace }}
   labels:
     {{- include "holdfast.labels" . | nindent 4 }}

@@ -74,12 +74,22 @@ affinity:
       resource: limits.memory
 {{- end }}
 
+{{- /* Environment variables of a program. Argument: additional ones, which replace those with the same name. */}}
 {{- define "holdfast.env" -}}
+{{- $names := list }}
+{{- range . }}{{ $names = append $names .name }}{{ end }}
+{{- if not (has "POD_NAMESPACE" $names) }}
 - name: POD_NAMESPACE # namespace of the Lease
   valueFrom:
     fieldRef:
       fieldPath: metadata.namespace
+{{- end }}
+{{- if not (has "GOMEMLIMIT" $names) }}
 {{ include "holdfast.memoryLimit" . }}
+{{- end }}
+{{- with . }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- /* Probes of a program. Argument: the name of its health port. */}}

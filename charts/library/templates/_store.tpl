@@ -31,8 +31,9 @@ app.kubernetes.io/component: valkey
 {{- if $on }}true{{ end }}
 {{- end }}
 
+{{- /* The label with the revision of a StatefulSet's pod consists of this name and up to 11 more characters. */}}
 {{- define "holdfast.valkeyName" -}}
-{{ printf "%s-valkey" (include "holdfast.fullname" . | trunc 56 | trimSuffix "-") }}
+{{ printf "%s-valkey" (include "holdfast.fullname" . | trunc 45 | trimSuffix "-") }}
 {{- end }}
 
 {{- /* The store user of the orchestrator, and the Secret with its password. Empty without a user. */}}
