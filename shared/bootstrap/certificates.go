@@ -81,7 +81,7 @@ func (o *Options) requireSecret(mgr ctrl.Manager) error {
 	key := types.NamespacedName{Namespace: o.Certificates.Namespace, Name: o.Certificates.SecretName}
 	err := mgr.GetAPIReader().Get(context.Background(), key, &corev1.Secret{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("no Secret %s for the webhook certificate: create it empty, or provide a certificate by --%s", key, flagWebhookCertDir)
+		return fmt.Errorf("no Secret %s for the webhook certificate: create it empty, or provide a certificate with --%s", key, flagWebhookCertDir)
 	}
 	if err != nil {
 		return fmt.Errorf("reading the Secret of the webhook certificate: %w", err)
@@ -138,7 +138,7 @@ func (o *Options) fetchCertificate(mgr ctrl.Manager) Everywhere {
 	}
 }
 
-// readOnly reports whether the folder is a mounted Secret, as in the upstream installation.
+// readOnly reports whether err shows that the folder is a mounted Secret, as in the upstream installation.
 func readOnly(err error) bool {
 	return errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
 }

@@ -59,7 +59,7 @@ func ReadConfig(path string, kind schema.GroupVersionKind, set *pflag.FlagSet, i
 }
 
 // ReadLooseConfig reads a file without a kind, like those of upstream programs, into a struct that embeds Config. Flags that are set
-// override it. Unknown keys are returned instead of being treated as an error, because existing files may contain keys from earlier
+// override the file. Unknown keys are returned instead of being treated as an error, because existing files may contain keys from earlier
 // versions.
 func ReadLooseConfig(path string, set *pflag.FlagSet, into any) (unknown []error, err error) {
 	content, err := os.ReadFile(path)
@@ -125,7 +125,7 @@ func (o *Options) Complete(set *pflag.FlagSet, c Config) []error {
 		errs = append(errs, fmt.Errorf("leaderElection.resourceLock: %q is not supported, only leases", lock))
 	}
 	if !set.Changed(flagLeaseDuration) { // if the flag sets the lease duration, the file's other times do not match it
-		l := &o.Leader // zero counts as not set
+		l := &o.Leader // zero means not set
 		l.Lease = cmp.Or(c.LeaderElection.LeaseDuration.Duration, l.Lease)
 		l.Renew = cmp.Or(c.LeaderElection.RenewDeadline.Duration, l.Renew)
 		l.Retry = cmp.Or(c.LeaderElection.RetryPeriod.Duration, l.Retry)

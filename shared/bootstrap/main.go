@@ -91,7 +91,7 @@ func Parse(set *pflag.FlagSet, p Program, args []string) error {
 	return p.Complete(set)
 }
 
-// twoDashes also allows flags with a single dash, as used in the manifests of upstream controllers. The only short flag is -h.
+// twoDashes adds the second dash to flags with a single dash, which the manifests of upstream controllers use. The only short flag is -h.
 func twoDashes(args []string) []string {
 	own := slices.Clone(args)
 	for i, arg := range own {

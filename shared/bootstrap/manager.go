@@ -201,7 +201,7 @@ func (o *Options) metricsServer(change func(*tls.Config)) server.Options {
 	return options
 }
 
-// registerBuildInfo registers the version metric. If another manager in the process has registered it, it is reused.
+// registerBuildInfo registers the version metric. If another manager in this process has already registered the metric, it is reused.
 func registerBuildInfo(registry prometheus.Registerer, program string) error {
 	info := meter.GaugeVec(series.BuildInfo)
 	var there prometheus.AlreadyRegisteredError
@@ -271,7 +271,7 @@ func awaitKind(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupVer
 	return fmt.Errorf("discovering kind %s of %s: %w", kind.Kind, kind.GroupVersion(), problem)
 }
 
-// NamespaceOf returns the namespace of an admission request, because a new object may not specify it.
+// NamespaceOf returns the namespace of an object. During admission, it returns the request's namespace, because a new object may not specify one.
 func NamespaceOf(ctx context.Context, obj metav1.Object) string {
 	if request, err := admission.RequestFromContext(ctx); err == nil && request.Namespace != "" {
 		return request.Namespace

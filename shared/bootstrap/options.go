@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Options configures a manager. A program starts with Defaults, changes some of these, and then applies flags and the configuration
+// Options configures a manager. A program starts with Defaults, changes some of them, and then applies flags and the configuration
 // file.
 type Options struct {
 	ConfigFile string
@@ -253,7 +253,7 @@ func (p *problems) webhooks(o *Options) {
 	if !c.Internal {
 		return
 	}
-	p.when(c.Namespace == "", "--webhooks: the namespace of Service %s is not known: set POD_NAMESPACE, or give certificates by --%s",
+	p.when(c.Namespace == "", "--webhooks: the namespace of Service %s is not known: set POD_NAMESPACE, or provide a certificate with --%s",
 		c.ServiceName, flagWebhookCertDir)
 	p.when(c.ServiceName == "", "internalCertManagement.webhookServiceName is empty")
 	p.when(c.SecretName == "", "internalCertManagement.webhookSecretName is empty")
@@ -263,7 +263,7 @@ func (p *problems) webhooks(o *Options) {
 const minimumLease = 3 * time.Second
 
 func (p *problems) leader(l Leader) {
-	p.when(l.Namespace == "", "--%s (leaderElection.resourceNamespace) is missing: give a namespace, or set POD_NAMESPACE", flagLeaseNamespace)
+	p.when(l.Namespace == "", "--%s (leaderElection.resourceNamespace) is missing: specify a namespace, or set POD_NAMESPACE", flagLeaseNamespace)
 	p.when(l.Name == "", "--%s (leaderElection.resourceName) is missing", flagLeaseName)
 	p.when(l.Lease < minimumLease, "--%s (leaderElection.leaseDuration): %s is below %s", flagLeaseDuration, l.Lease, minimumLease)
 	p.when(l.Renew < 0 || l.renew() >= l.Lease, "leaderElection.renewDeadline: %s is not below the leaseDuration of %s", l.renew(), l.Lease)

@@ -1,5 +1,6 @@
-// Package coordination defines what all parts of the group protocol for in-place restarts (JobSet KEP-876) share. With this
-// protocol, N agents agree, through a store, on how often their group has restarted and which workers must restart now.
+// Package coordination defines the types and errors that all parts of the group protocol for in-place restarts (JobSet KEP-876)
+// share. With this protocol, N agents agree, through a store, on how often their group has restarted and which workers must
+// restart now.
 //
 // # The idea
 //
@@ -17,7 +18,7 @@
 //	   v
 //	RECREATING    the leader writes generation G+1, then deletes the Jobs; G+1 opens in FORMING(0)
 //	CLOSED        suspended; reports have no effect here and in RECREATING
-//	COMPLETED     everything needed has finished; reports no longer have any effect
+//	COMPLETED     all required workers have finished; reports no longer have any effect
 //
 // # The parts
 //

@@ -19,7 +19,7 @@ type Stage struct {
 type Release string
 
 const (
-	ReleaseHeld   Release = ""       // until everything needed has finished
+	ReleaseHeld   Release = ""       // until all required workers have finished
 	ReleaseNeeded Release = "needed" // the same, and the stage counts as needed
 	ReleaseGate   Release = "gate"   // until the whole stage has finished, because other stages wait for it; also counts as needed
 	ReleaseFree   Release = "free"   // not held

@@ -76,7 +76,7 @@ const (
 	Terminal   Phase = "Terminal"   // a worker failed and no restarts are left; no worker is stopped
 	Recreating Phase = "Recreating" // the group cannot recover in place; the leader recreates the Jobs
 	Closed     Phase = "Closed"     // suspended
-	Completed  Phase = "Completed"  // everything needed has finished; no worker restarts
+	Completed  Phase = "Completed"  // all required workers have finished; no worker restarts
 )
 
 // Phases lists all phases.

@@ -26,7 +26,7 @@ type Entry struct {
 	Took time.Duration `json:"tookNanoseconds,omitempty"`
 	// Ongoing means that the recovery has not ended. Took is then the time so far.
 	Ongoing bool `json:"ongoing,omitempty"`
-	// Count and Limit are the position in a budget: number Count of at most Limit. A Count of 0 means not counted. A Limit of -1 means
+	// Count and Limit are the entry's position in a budget: use number Count of at most Limit. A Count of 0 means not counted. A Limit of -1 means
 	// that there is no limit or it is unknown.
 	Count int32 `json:"count,omitempty"`
 	Limit int32 `json:"limit,omitempty"`

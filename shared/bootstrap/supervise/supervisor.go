@@ -20,7 +20,7 @@ const (
 	InstallerName = "holdfast-install"
 )
 
-// nobody is the user ID in distroless images.
+// nobody is the ID of the nonroot user in distroless images.
 const nobody = 65532
 
 // Supervisor describes the supervisor to add to a worker's container.
@@ -243,7 +243,7 @@ func Flags(set *pflag.FlagSet, store *Store, acl *bool, image *string, kind stri
 	set.StringVar(image, FlagExecImage, "", "image of the supervisor, the agent of the exec driver")
 }
 
-// Check validates the store flags. acl says whether each workload of the kind has its own store user.
+// Check validates the store flags. If acl is true, each workload of the kind has its own store user.
 func (s Store) Check(acl bool, kind string) []error {
 	switch {
 	case s.TLS && !acl && s.Secret == "":

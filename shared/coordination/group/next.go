@@ -295,7 +295,7 @@ func (p planner) leave() (rounds.State, bool) {
 	return s, s.Left != before
 }
 
-// cannotRunAgain reports whether workers have finished that are not held and whose unit has not left. A failure then requires new Jobs.
+// cannotRunAgain reports whether some finished workers are not held although their unit has not left. A failure then requires new Jobs.
 func (p planner) cannotRunAgain(left rounds.Units) bool {
 	for u, k := range p.layout.keys {
 		if p.finished[u] > 0 && !left.Has(u) && (!p.want.Barrier || k.release == coordination.ReleaseFree) {

@@ -37,7 +37,7 @@ type layout struct {
 	bounds []rounds.Bounds
 }
 
-// Fits returns an error if a group cannot hold that many stages.
+// Fits returns an error if the stages form more units than a group can have.
 func Fits(stages []coordination.Stage) error {
 	_, err := layoutOf(stages)
 	return err

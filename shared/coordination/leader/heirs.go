@@ -23,7 +23,7 @@ func (p *planner) gives() bool {
 // collects reports whether the store has lost the group and agents may still be rejoining. It returns false for a group without spares, which does
 // not need to wait for them.
 func (p *planner) collects() bool {
-	lost := p.memory.recoveredAt // still known after the round of the recovery is over
+	lost := p.memory.recoveredAt // still known after the round of the recovery has ended
 	if p.clock != nil && p.group.Record.Cause.Kind == coordination.KindRecovery && p.clock.Start.After(lost) {
 		lost = p.clock.Start
 	}

@@ -32,7 +32,7 @@ type reporter struct {
 	created   []Done
 }
 
-// sort groups the actions that have changed something by purpose. A created pod that was deleted again does not count as a
+// sort groups the actions that took effect by purpose. A created pod that was deleted again does not count as a
 // replacement.
 func (r *reporter) sort() {
 	gone := map[string]bool{}

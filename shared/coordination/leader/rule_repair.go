@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// minResync and maxResync limit how soon to plan again once slots are repaired.
+// minResync and maxResync limit the resync interval while slots are being repaired.
 const (
 	minResync = 500 * time.Millisecond
 	maxResync = 5 * time.Second
@@ -83,7 +83,7 @@ func (p *planner) ladderSlot(slot string) ladder.Slot {
 	s := ladder.Slot{Job: p.job(name), Pod: p.newest(slot)}
 	s.Completed = s.Job != nil && s.Job.Completed.Has(index)
 	if given := p.seating().given[slot] != ""; given || s.Pod != nil && p.worksIn(s.Pod) != slot {
-		s.Pod, s.Job, s.Completed = p.seating().by[slot], nil, false // if the slot is assigned at all, it is to a pod with another index
+		s.Pod, s.Job, s.Completed = p.seating().by[slot], nil, false // if the slot is assigned at all, it is assigned to a pod with another index
 		if s.Pod != nil {
 			s.Job = p.jobOf(s.Pod)
 		}

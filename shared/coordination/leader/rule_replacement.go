@@ -57,8 +57,8 @@ func (p *planner) replaceLost() {
 }
 
 // dueForPod reports whether it is time to create a pod for a slot. If the worker has finished and its pod was cleaned up, there is
-// no need to query the API server or to check again. While the slot's worker runs in a spare, further pods are up to the Job: no
-// timeout of a round would end a series of pods that fail at their start.
+// no need to query the API server or to check again. While the slot's worker runs in a spare, further pods are up to the Job,
+// because no round's timeout would end a series of pods that fail on startup.
 func (p *planner) dueForPod(at place) bool {
 	if at.job.Completed.Has(at.index) || at.job.Failed.Has(at.index) {
 		return false

@@ -109,7 +109,7 @@ func (p *planner) giveVacant(at place) {
 	}
 	heir := p.spareFor(at.slot, node)
 	if heir == (rounds.Slot{}) && given != "" {
-		heir = p.spareFor(at.slot, "") // a spare on the same node is better than none, because only spares take a slot that has been assigned
+		heir = p.spareFor(at.slot, "") // a spare on the same node is better than none, because only a spare can take a slot that has been assigned
 	}
 	if heir != (rounds.Slot{}) {
 		p.give(at.slot, cmp.Or(holder, given), heir)
@@ -129,8 +129,8 @@ func (p *planner) isVacantNow(at place) bool {
 	return workload.StateOf(scheduled(working)) == workload.Vacant
 }
 
-// scheduled returns the pods without those that live but have no node yet. Nothing has run in such a pod, so a spare may take its slot. The pod
-// then waits once it runs.
+// scheduled returns the pods, except for live pods that have no node yet. Nothing has run in such a pod, so a spare may take its slot. The pod
+// then waits for a slot when it starts.
 func scheduled(pods []*workload.Pod) []*workload.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *workload.Pod) bool { return pod.Lives() && pod.Node == "" })
 }

@@ -65,7 +65,7 @@ func (p *planner) readPlaces(places []place) {
 	}
 }
 
-// knowsHolder requests the holder of a slot from the store if it is unknown, and reports whether no requested holder is missing.
+// knowsHolder requests the holder of a slot from the store if it is unknown, and reports whether all requested holders are known.
 func (p *planner) knowsHolder(slot string) bool {
 	if _, known := p.Reads.Holders[slot]; !known {
 		p.plan.Need.Holders = append(p.plan.Need.Holders, slot)

@@ -98,7 +98,7 @@ func (h *Hold) Due(now time.Time, members int) time.Time {
 	return h.due
 }
 
-// Sent records that held joins have been sent. more says whether others are still held.
+// Sent records that held joins have been sent. more reports whether others are still held.
 func (h *Hold) Sent(now time.Time, more bool) {
 	h.due = time.Time{}
 	if more {

@@ -2,7 +2,7 @@ package relay
 
 import "time"
 
-// How long a member waits before it leaves its relay. Members are patient, because leaving costs a new connection to the store, and all
+// How long a member waits before it leaves its relay. The limits are long, because leaving costs a new connection to the store, and all
 // members of a relay leave together. A relay that hangs is also a worker that hangs, so a restart waits for its replacement anyway.
 const (
 	restPing    = 10 * time.Second // silence before a ping while no message is expected
@@ -62,7 +62,7 @@ func (l *Link) Requested(now time.Time) {
 	}
 }
 
-// Answered records an answer. more says whether other requests are unanswered.
+// Answered records an answer. more reports whether other requests are unanswered.
 func (l *Link) Answered(now time.Time, more bool) {
 	l.asked = time.Time{}
 	if more {

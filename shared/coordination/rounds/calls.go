@@ -39,7 +39,7 @@ type Member struct {
 	Past    Past
 }
 
-// Join reports that instances are in place for a round. It takes at most MaxBatch members, all of the same unit.
+// Join reports that instances are ready for a round. It takes at most MaxBatch members, all of the same unit.
 func Join(incarnation string, unit int, round int64, entered int, members ...Member) Call {
 	args := []any{incarnation, unit, round, entered}
 	for _, m := range members {
@@ -73,7 +73,7 @@ func Lost(incarnation string, unit int, s Slot, round int64, entered int) Call {
 	return Call{FunctionLost, []any{incarnation, unit, s.Name, s.Pod, round, entered}}
 }
 
-// Finish reports that an instance has exited with code 0. held says whether its agent can run it again.
+// Finish reports that an instance has exited with code 0. held reports whether its agent can run it again.
 func Finish(incarnation string, unit int, s Slot, id string, held bool) Call {
 	return Call{FunctionFinish, []any{incarnation, unit, s.Name, s.Pod, id, bit(held)}}
 }

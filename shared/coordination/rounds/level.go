@@ -31,7 +31,7 @@ const (
 	OverBudget Phase = "B" // a worker failed and no restarts are left
 	Recreate   Phase = "R" // the group cannot recover in place; the leader recreates the Jobs
 	Closed     Phase = "C" // suspended
-	Done       Phase = "D" // everything needed has finished
+	Done       Phase = "D" // all required workers have finished
 )
 
 // Level is everything that an agent acts on. It is published whenever it changes, and returned by reads.

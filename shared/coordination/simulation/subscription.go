@@ -121,7 +121,7 @@ func (s *subscription) readNow() {
 	s.fetch(s.session, func(error) bool { return true }, func() {})
 }
 
-// fetch reads the level, and then what the leader has decided about the pod. If the level cannot be read, passOn says whether to
+// fetch reads the level, and then what the leader has decided about the pod. If the level cannot be read, passOn reports whether to
 // deliver the error.
 func (s *subscription) fetch(session int, passOn func(error) bool, done func()) {
 	fetchVia(s, func(v *server) (rounds.Level, error) { return v.level(s.uid) }, func(l rounds.Level, err error) {

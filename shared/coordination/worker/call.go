@@ -145,7 +145,7 @@ func (s *State) finish(i *instance) *call {
 	}
 }
 
-// join reports that an instance is in place for the current round, once per connection, as long as its unit is waiting for joins.
+// join reports that an instance is ready for the current round, once per connection, as long as its unit is waiting for joins.
 func (s *State) join(i *instance) *call {
 	behind := i.Ran && i.Round != NoRound && i.Round < s.level.Round // it will be stopped
 	if behind || i.joined == s.here() || (s.unitStarted() && i.in(s.here()) && !s.unsure(i)) {
@@ -221,7 +221,7 @@ func (s *State) elsewhere(now rounds.Level, made place) bool {
 }
 
 // mayHaveJoined records the round of a running instance whose join was not confirmed. Peers may have connected to it in that
-// round, so it cannot be in place for a later round.
+// round, so it must restart before it can join a later round.
 func (s *State) mayHaveJoined(i *instance, made place) {
 	if i.Ran && i.Round == NoRound && made.incarnation == s.level.Incarnation {
 		i.Round = made.round

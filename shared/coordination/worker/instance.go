@@ -37,7 +37,7 @@ type place struct {
 	round       int64
 }
 
-// in reports whether the instance is in place for a round of an incarnation.
+// in reports whether the instance belongs to a round of an incarnation.
 func (i *instance) in(p place) bool { return i.Incarnation == p.incarnation && i.Round == p.round }
 
 // order is an order to stop an instance. An instance gets at most one.

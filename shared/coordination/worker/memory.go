@@ -5,7 +5,7 @@ package worker
 type Memory struct {
 	Generation int64  `json:"generation"` // the group's generation to which the other fields belong
 	Highest    int64  `json:"highest"`    // highest round of the generation that the agent knows
-	Entered    int    `json:"entered"`    // highest number of entered units that it has seen in the incarnation EnteredIn, because a resize renumbers units
+	Entered    int    `json:"entered"`    // highest number of entered units seen in EnteredIn, because a resize renumbers units and starts a new incarnation
 	EnteredIn  string `json:"enteredIn"`
 	Attempt    int64  `json:"attempt"`  // attempt of the newest instance; each instance has a higher one than the instance before it
 	Ran        bool   `json:"ran"`      // an instance of this pod has run in the generation

@@ -20,7 +20,7 @@ func (s *State) start() {
 }
 
 // unsure reports whether the join of a waiting instance has not been confirmed on this connection. The store may have been rolled back, or another
-// store may answer, so that another pod holds the slot.
+// store may answer, so another pod may hold the slot.
 func (s *State) unsure(i *instance) bool { return !i.Ran && i.joined != s.here() }
 
 // waits reports whether the instance must wait because previous rounds ended early. The pause begins when the agent learns that its

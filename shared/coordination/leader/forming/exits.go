@@ -72,7 +72,7 @@ func ExitOf(s Slot, opened time.Time) (newest Exit, found bool) {
 }
 
 // Worst returns the failure of the slot that has failed most often. Workers that fail at the same time count as one failure, as
-// they do after they have joined, so this is also the number of failures of the step.
+// they do after they have joined, so Times is also the number of failures of the step.
 func Worst(slots []Slot, opened time.Time) (worst Exit, found bool) {
 	for _, s := range slots {
 		if e, ok := ExitOf(s, opened); ok && e.Times > worst.Times {

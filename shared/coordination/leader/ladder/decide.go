@@ -80,7 +80,7 @@ func Decide(r Round, s Slot) Action {
 	return Action{}
 }
 
-// late decides during the last third of the deadline. If there is no sign that the worker will return, its Job is recreated,
+// late returns what to do in the last third of inplace-timeout. If there is no sign that the worker will return, its Job is recreated,
 // provided that the Job has few other pods.
 func (r Round) late(s Slot, state state, why string) Action {
 	switch {

@@ -69,7 +69,7 @@ func stateOfContainer(c *workload.Container, r Round) (state, string) {
 func stateOfBackedOff(c *workload.Container, r Round) (state, string) {
 	_, rest, _ := strings.Cut(c.Message, "back-off ")
 	text, _, _ := strings.Cut(rest, " ")
-	wait, _ := backOffRule.Parse(text) // on errors it is the default
+	wait, _ := backOffRule.Parse(text) // on an error, this is the default
 
 	last := r.Now // if unknown, the latest possible time
 	if t := c.Last; t != nil {

@@ -31,7 +31,7 @@ type Job struct {
 
 	// NoPods says why only the Job controller may create pods for it; empty if other programs may do so, too.
 	NoPods    string
-	MadePods  bool // the Job controller has created all of its pods once
+	MadePods  bool // the Job controller has created all of its pods at least once
 	Indexes   int  // number of completion indexes
 	Completed Indexes
 	Failed    Indexes // indexes that have failed permanently

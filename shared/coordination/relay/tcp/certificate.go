@@ -53,4 +53,4 @@ func clientTLS(fingerprint string) *tls.Config {
 	}
 }
 
-var errCertificate = errors.New("the certificate is not the one that the relay has announced")
+var errCertificate = errors.New("the certificate does not have the fingerprint that the relay has announced")

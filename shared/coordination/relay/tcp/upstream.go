@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Store is the interface of a store that relays need.
+// Store is the store interface that relays need.
 type Store interface {
 	rounds.Members
 	// JoinAll makes a call with the joins of several members, and returns a reply for each. now is the level right after the
@@ -66,7 +66,7 @@ type placing struct {
 	answer func(message)
 }
 
-// served changes the number of members that use the relay.
+// served adds change to the number of members that use the relay.
 func (u *upstream) served(change int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -153,7 +153,7 @@ func (u *upstream) wait(now time.Time) (time.Duration, bool) {
 	return due.Sub(now), !due.IsZero()
 }
 
-// take removes the requests that are due.
+// take removes and returns the requests that are due.
 func (u *upstream) take(now time.Time) (call rounds.Call, joins []joining, levels []func(message), places []placing) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
