@@ -107,7 +107,7 @@ func (o *orchestrator) ask(r *reconciliation, serve func(*server) (*rounds.Store
 		return
 	}
 	if r.calls++; r.calls > o.maxCalls() {
-		o.world.fail("L7", "a reconcile calls the store %d times, at last by rule %s", r.calls, r.plan.Rule)
+		o.world.fail("L7", "a reconcile calls the store %d times, the last time for rule %s", r.calls, r.plan.Rule)
 	}
 	request(o.link, serve, func(stored *rounds.Stored, err error) {
 		switch {
@@ -116,7 +116,7 @@ func (o *orchestrator) ask(r *reconciliation, serve func(*server) (*rounds.Store
 			r.o.Stored, r.o.Foreign = stored, err
 			then(r)
 		default:
-			o.note(o.name, "the store says: %v", err)
+			o.note(o.name, "the store call failed: %v", err)
 			o.fail(r, o.random.between(500*time.Millisecond, 1500*time.Millisecond))
 		}
 	})
@@ -370,7 +370,7 @@ func (o *orchestrator) deleteJob(r *reconciliation, a leader.DeleteJob) leader.R
 type vacancy struct {
 	job    *job
 	slot   string
-	seenAt time.Duration // when a live read showed that
+	seenAt time.Duration // when a live read showed that the slot was vacant
 }
 
 // createFor runs in the API server. It creates nothing if the name exists or the Job was deleted.

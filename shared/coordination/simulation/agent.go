@@ -28,7 +28,7 @@ const (
 	removeRetry = 2 * time.Second
 )
 
-var errRuntime = errors.New("the runtime does not answer")
+var errRuntime = errors.New("the runtime failed to stop the container")
 
 func newAgent(p *pod) *agent {
 	a := &agent{pod: p}
@@ -94,7 +94,7 @@ func (a *agent) leave() {
 	}
 }
 
-// poll observes at intervals, in case an event was lost.
+// poll observes the containers at intervals, in case an event was lost.
 func (a *agent) poll() {
 	a.later(pollEvery, func() {
 		a.look()
@@ -256,17 +256,17 @@ func (c callText) String() string {
 	case rounds.FunctionFinish:
 		return fmt.Sprintf("%v has finished", a[4])
 	}
-	return fmt.Sprintf("asks for recreation: %v", a[4])
+	return fmt.Sprintf("requests a recreation: %v", a[4])
 }
 
 // pasts describes what a join reports about the pod.
 var pasts = map[string]string{
-	"n": "nothing of this pod has run", "h": "this pod has run before", "r": "it runs in this round", "d": "another one of this pod has died in this round",
+	"n": "nothing of this pod has run", "h": "this pod has run before", "r": "it runs in this round", "d": "another instance of this pod has died in this round",
 }
 
 // answers describes the store's answers to a join.
 var answers = map[rounds.AnswerKind]string{
-	rounds.AnswerJoined: "joined", rounds.AnswerReplaced: "joined in place of one that died", rounds.AnswerHeld: "another pod holds the slot",
+	rounds.AnswerJoined: "joined", rounds.AnswerReplaced: "joined, replacing an instance that died", rounds.AnswerHeld: "another pod holds the slot",
 	rounds.AnswerFenced: "the pod is fenced", rounds.AnswerAttempt: "a later instance has joined", rounds.AnswerOver: "the round is over",
 }
 

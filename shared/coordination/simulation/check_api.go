@@ -12,7 +12,7 @@ func (t *truth) wrote(who string, before, after jobSet) {
 	case after.charged < before.charged:
 		t.fail("S7", "%s lowers inplace-restarts from %d to %d", who, before.charged, after.charged)
 	case after.epoch.Epoch < before.epoch.Epoch || after.epoch.Base < before.epoch.Base:
-		t.fail("S9", "%s takes the epoch back from %s to %s", who, before.epoch.Format(), after.epoch.Format())
+		t.fail("S9", "%s resets the epoch from %s to %s", who, before.epoch.Format(), after.epoch.Format())
 	case after.charged > max(before.charged, restart.Charged(restart.Charged(after.epoch.Base, d), int64(t.extra(after)))) && t.losses == 0:
 		t.fail("S7", "%s charges %d, with a base of %d and %d rounds", who, after.charged, after.epoch.Base, d)
 	case after.charged > t.shape.Budget+1 && t.losses == 0:
@@ -47,15 +47,15 @@ func (t *truth) checkEpoch(who string, before, after jobSet) {
 	if after.epoch.Recreate > before.epoch.Recreate {
 		least++
 		if t.shape.InPlace {
-			t.fail("L2", "%s recreates the Jobs, though all could be restarted in place: %s", who, after.epoch.Cause)
+			t.fail("L2", "%s recreates the Jobs although all workers could restart in place: %s", who, after.epoch.Cause)
 		}
 	}
 	if after.epoch.Base < least {
-		t.fail("S7", "%s opens epoch %d on a base of %d, %d were charged", who, after.epoch.Epoch, after.epoch.Base, least)
+		t.fail("S7", "%s opens epoch %d with a base of %d, but %d restarts were charged", who, after.epoch.Epoch, after.epoch.Base, least)
 	}
 	if after.epoch.Recreate > before.epoch.Recreate && t.losses == 0 && !t.forged { // a member can forge any round and then undo the forgery
 		if d := t.rounds[roundKey{after.uid, int64(before.epoch.Epoch)}]; after.epoch.Base < before.epoch.Base+int32(d)+1 {
-			t.fail("S7", "%s recreates on a base of %d after %d restarts in epoch %d", who, after.epoch.Base, d, before.epoch.Epoch)
+			t.fail("S7", "%s recreates with a base of %d after %d restarts in epoch %d", who, after.epoch.Base, d, before.epoch.Epoch)
 		}
 	}
 }
@@ -66,9 +66,9 @@ func (t *truth) leftBehind(uid string, j *job) {
 	js := t.api.current
 	switch {
 	case j.owner != uid:
-		t.fail("S9", "%s of JobSet %s is deleted by the fail-over of %s", j.name, j.owner, uid)
+		t.fail("S9", "%s of JobSet %s is deleted for the full recreation of %s", j.name, j.owner, uid)
 	case js != nil && js.uid == uid && !js.epoch.Stale(j.epoch):
-		t.fail("S9", "%s is deleted by a fail-over before the epoch says so: %s", j.name, js.epoch.Format())
+		t.fail("S9", "%s is deleted for a full recreation before the epoch is written: %s", j.name, js.epoch.Format())
 	}
 }
 
@@ -76,7 +76,7 @@ func (t *truth) leftBehind(uid string, j *job) {
 func (t *truth) deleted(j *job, why string) {
 	js := t.api.current
 	if js != nil && js.uid == j.owner && js.state == completed && j.complete() && !js.deleted {
-		t.fail("S10", "%s is deleted: %s, though it has completed", j.name, why)
+		t.fail("S10", "%s is deleted (%s) although it has completed", j.name, why)
 	}
 }
 

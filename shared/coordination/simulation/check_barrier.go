@@ -19,7 +19,7 @@ func (t *truth) lifted(c *instance) {
 	t.checkBeside(c)
 	t.checkAlone(c)
 	if c.assigned && c.rendezvous.less(c.given) {
-		t.fail("S13", "%s of round %d.%d is let run as one of %d.%d", c.id, c.given.generation, c.given.round, c.rendezvous.generation, c.rendezvous.round)
+		t.fail("S13", "%s of round %d.%d is started in round %d.%d", c.id, c.given.generation, c.given.round, c.rendezvous.generation, c.rendezvous.round)
 	}
 }
 
@@ -44,7 +44,7 @@ func (t *truth) checkBeside(c *instance) {
 				continue
 			}
 			if peer.rendezvous == c.rendezvous && peer.started < before.exited && t.counts(p) && !t.nobodyKnows(c.pod) {
-				t.fail("S6", "%s and %s run in round %d of %s, and %s has run beside both", before.id, c.id, c.rendezvous.round, c.slot, peer.id)
+				t.fail("S6", "%s and %s ran in round %d of %s, and %s was running at the same time as both", before.id, c.id, c.rendezvous.round, c.slot, peer.id)
 			}
 		}
 	}

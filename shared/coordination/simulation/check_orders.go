@@ -7,7 +7,7 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 	t.orders++
 	i := t.instances[id]
 	if i == nil || i.pod != a.pod {
-		t.fail("S3", "%s is ordered to stop, which is no worker of this pod", id)
+		t.fail("S3", "%s is ordered to stop but is not a worker of this pod", id)
 		return
 	}
 	if i.runs != a.run {
@@ -23,13 +23,13 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 	desired, mine := t.desired[a.pod.job.owner], i.given
 	switch {
 	case !i.assigned && !i.asked:
-		t.fail("S3", "%s is ordered to stop before it has asked to join a round", id)
+		t.fail("S3", "%s is ordered to stop before it requested to join a round", id)
 	case !i.assigned:
 		// The agent does not know whether its join was accepted.
 	case mine.generation != desired.generation:
 		// The order belongs to a generation that the group has since left.
 	case mine.round >= desired.round && !t.isOthers(i) && !t.nobodyKnows(i.pod):
-		t.fail("S3", "%s of round %d is ordered to stop, the desired round is %d", id, mine.round, desired.round)
+		t.fail("S3", "%s of round %d is ordered to stop, but the desired round is %d", id, mine.round, desired.round)
 	}
 	t.checkNeedless(a, id)
 }
@@ -43,9 +43,9 @@ func (t *truth) isOthers(i *instance) bool {
 func (t *truth) checkNeedless(a *agent, id string) {
 	v := t.store.first.view(a.pod.job.owner)
 	if v != nil && v.Phase == coordination.Completed {
-		t.fail("S10", "%s is ordered to stop though every worker has finished", id)
+		t.fail("S10", "%s is ordered to stop although every worker has finished", id)
 	}
 	if js := t.api.current; t.shape.Neutral && js != nil && !js.deleted {
-		t.fail("S12", "%s is ordered to stop though no worker has failed", id)
+		t.fail("S12", "%s is ordered to stop although no worker has failed", id)
 	}
 }

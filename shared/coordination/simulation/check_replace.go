@@ -9,9 +9,9 @@ func (t *truth) replacing(who string, v vacancy) {
 		}
 		switch {
 		case p.name != "":
-			t.fail("S15", "%s makes a second pod of %s, beside %s that a leader made", who, v.slot, p.uid)
+			t.fail("S15", "%s creates a second pod for %s in addition to %s, which a leader created", who, v.slot, p.uid)
 		case p.created <= v.seenAt:
-			t.fail("S15", "%s makes a second pod of %s, beside %s", who, v.slot, p.uid)
+			t.fail("S15", "%s creates a second pod for %s in addition to %s", who, v.slot, p.uid)
 		}
 	}
 }

@@ -14,11 +14,11 @@ func (t *truth) checkGiven(uid string, did step, before, after *view) {
 	if did.heir != (rounds.Slot{}) && after.givenTo(did.slot.Name) == did.heir.Pod && before.givenTo(did.slot.Name) != did.heir.Pod {
 		t.given++
 		if holder := before.holders[did.slot.Name]; holder != "" && holder != did.slot.Pod && holder != did.heir.Pod {
-			t.fail("S17", "%s is given to %s, and %s holds it", did.slot.Name, did.heir.Pod, holder)
+			t.fail("S17", "%s is assigned to %s, but %s holds it", did.slot.Name, did.heir.Pod, holder)
 		}
 		for _, p := range t.pods {
 			if c := p.living(); c != nil && c.lifted && c.slot == did.slot.Name && p.uid != did.heir.Pod && t.runsIn(uid, p, after.Generation) && !t.tookItself(p, c) {
-				t.fail("S17", "%s is given to %s, and %s runs there", did.slot.Name, did.heir.Pod, c.id)
+				t.fail("S17", "%s is assigned to %s, but %s is running in it", did.slot.Name, did.heir.Pod, c.id)
 			}
 		}
 	}
@@ -28,18 +28,18 @@ func (t *truth) checkGiven(uid string, did step, before, after *view) {
 	slots := map[string]string{}
 	for _, given := range after.Given {
 		if slots[given.Pod] != "" {
-			t.fail("S17", "%s was given %s and %s", given.Pod, slots[given.Pod], given.Name)
+			t.fail("S17", "%s was assigned both %s and %s", given.Pod, slots[given.Pod], given.Name)
 		}
 		slots[given.Pod] = given.Name
 		if holder := after.holders[given.Name]; holder != "" && holder != given.Pod {
-			t.fail("S17", "%s was given to %s, and %s holds it", given.Name, given.Pod, holder)
+			t.fail("S17", "%s was assigned to %s, but %s holds it", given.Name, given.Pod, holder)
 		}
 	}
 	held := map[string]string{}
 	for _, slot := range after.slots() {
 		holder := after.holders[slot]
 		if holder != "" && held[holder] != "" {
-			t.fail("S17", "%s holds %s and %s", holder, held[holder], slot)
+			t.fail("S17", "%s holds both %s and %s", holder, held[holder], slot)
 		}
 		held[holder] = slot
 	}
@@ -63,11 +63,11 @@ func (t *truth) checkAlone(c *instance) {
 			continue
 		}
 		if other != nil && other != c && other.lifted && other.slot == c.slot && t.runsIn(uid, p, c.rendezvous.generation) && !p.agent.isFenced() && !t.isFenced(p) {
-			t.fail("S17", "%s starts in %s, where %s runs", c.id, c.slot, other.id)
+			t.fail("S17", "%s starts in %s, where %s is running", c.id, c.slot, other.id)
 		}
 	}
 	if before, fenced := t.fenced[c.pod.uid]; fenced && before.less(c.rendezvous) && t.isFenced(c.pod) {
-		t.fail("S14", "%s starts in round %d.%d, and its pod was released in round %d.%d", c.id, c.rendezvous.generation, c.rendezvous.round, before.generation, before.round)
+		t.fail("S14", "%s starts in round %d.%d, but its pod was released in round %d.%d", c.id, c.rendezvous.generation, c.rendezvous.round, before.generation, before.round)
 	}
 }
 
@@ -117,7 +117,7 @@ func (w *world) unsettledSpares(g *view) string {
 				return s.slot + ": it has no pod"
 			case slices.Contains(slices.Collect(maps.Values(g.holders)), p.uid):
 			case p.living() == nil || p.living().lifted:
-				return p.uid + ": it does not wait"
+				return p.uid + ": it is not waiting"
 			case g.IsFenced(p.uid):
 				return p.uid + ": it is fenced"
 			case !p.agent.up || !p.agent.state.Settled():

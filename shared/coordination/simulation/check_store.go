@@ -12,7 +12,7 @@ import (
 // called checks a store call: who may change what, and which steps a group may take.
 func (t *truth) called(s *server, uid string, did step, before, after *view) {
 	if did.pod == nil && did.err == nil && did.why != "" && did.token.Less(before.stored.Config.Token) {
-		t.fail("S8", "%s with the token of a leader that was replaced is obeyed", did.why)
+		t.fail("S8", "the store accepts a call with the token of a replaced leader: %s", did.why)
 	}
 	t.resized = t.resized || did.why == string(group.Resizes)
 	t.resumed = t.resumed || t.resized || did.why == string(group.Resumes)
@@ -62,9 +62,9 @@ func (t *truth) checkHolder(uid string, did step, before, after *view) {
 	case p.epoch < before.Generation:
 		t.fail("S9", "%s, a pod of generation %d, changed the group in generation %d", p.uid, p.epoch, before.Generation)
 	case before.IsFenced(p.uid) && !(did.call.Function == rounds.FunctionDown):
-		t.fail("S14", "%s changed the group, though the leader has released its slot", p.uid)
+		t.fail("S14", "%s changed the group although the leader has released its slot", p.uid)
 	case before.joined[slot] != after.joined[slot] && strings.HasPrefix(after.joined[slot].id, p.uid+"/") && after.holders[slot] != p.uid:
-		t.fail("S14", "%s joined, though %s holds %s", p.uid, after.holders[slot], slot)
+		t.fail("S14", "%s joined although %s holds %s", p.uid, after.holders[slot], slot)
 	case before.holders[slot] != "" && before.holders[slot] != p.uid && before.holders[slot] != after.holders[slot]:
 		t.fail("S14", "%s took %s, which %s held", p.uid, slot, before.holders[slot])
 	}
@@ -80,9 +80,9 @@ func (t *truth) checkStep(uid string, did step, before, after *view) {
 	case is.Generation == was.Generation && is.Round < was.Round:
 		t.fail("S1", "the round fell from %d to %d", was.Round, is.Round)
 	case same && is.Seq <= was.Seq:
-		t.fail("S1", "the level changed from %s to %s without a sequence number of its own", was, is)
+		t.fail("S1", "the level changed from %s to %s without a new sequence number", was, is)
 	case same && is.Round == was.Round && is.Started < was.Started:
-		t.fail("S1", "units that run in round %d are waited for again", is.Round)
+		t.fail("S1", "units that were running in round %d are waiting for joins again", is.Round)
 	}
 	if is.Phase == rounds.Recreate && was.Phase == rounds.Active {
 		t.checkEnd(did, before, after)
@@ -96,28 +96,28 @@ func (t *truth) checkStep(uid string, did step, before, after *view) {
 func (t *truth) checkEnd(did step, before, after *view) {
 	switch {
 	case did.why == string(group.GivesUp) && before.Phase != coordination.Restarting:
-		t.fail("S2", "round %d was given up, and nobody had failed", before.Round)
+		t.fail("S2", "round %d was abandoned, but no worker had failed", before.Round)
 	case did.call.Function == rounds.FunctionAsk && did.call.Arguments[4] == coordination.KindGap && t.losses == 0:
-		t.fail("S2", "the guard against a gap fired though no data were lost")
+		t.fail("S2", "the guard against a gap triggered although no data was lost")
 	}
 }
 
 // checkRound checks a newly opened round.
 func (t *truth) checkRound(uid string, did step, before, after *view) {
 	if after.Round > max(before.Limit, before.Round) && t.losses == 0 {
-		t.fail("S7", "round %d was opened, the budget ends at %d", after.Round, before.Limit)
+		t.fail("S7", "round %d was opened, but the budget ends at %d", after.Round, before.Limit)
 	}
 	if len(before.finished) == len(before.slots()) {
-		t.fail("S10", "round %d was opened though every worker has finished", after.Round)
+		t.fail("S10", "round %d was opened although every worker has finished", after.Round)
 	}
 	if did.call.Function == rounds.FunctionLost {
 		if t.losses == 0 {
-			t.fail("S2", "round %d was brought back though no data were lost", after.Round)
+			t.fail("S2", "round %d was restored although no data was lost", after.Round)
 		}
 		return // the rounds reported by agents are accepted; L4 checks the result
 	}
 	if after.Round != before.Round+1 {
-		t.fail("S6", "one call took the round from %d to %d", before.Round, after.Round)
+		t.fail("S6", "one call changed the round from %d to %d", before.Round, after.Round)
 	}
 	if (t.losses > 0 || t.resumed) && did.call.Function == rounds.FunctionDown && did.call.Arguments[6] == 2 {
 		return // the round had been started before the store lost that information or the group was suspended
@@ -135,7 +135,7 @@ func (t *truth) checkRound(uid string, did step, before, after *view) {
 func (t *truth) checkCause(uid string, did step, before, after *view) {
 	if did.why == lostPod {
 		if struck := t.instances[before.joined[did.slot.Name].id]; struck != nil && !struck.pod.lost() {
-			t.fail("S2", "round %d was opened by the release of %s, and %s is there", after.Round, did.slot.Pod, struck.pod.uid)
+			t.fail("S2", "round %d was opened by the release of %s, but %s still exists", after.Round, did.slot.Pod, struck.pod.uid)
 		}
 		return
 	}
@@ -163,7 +163,7 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 			return // it joins like a new pod, next to running ones
 		}
 	}
-	t.fail("S2", "round %d was opened for %s of %q, where nothing of round %d has died", after.Round, after.Record.Cause.Kind, slot, before.Round)
+	t.fail("S2", "round %d was opened for %s of %q, but no instance of round %d has died there", after.Round, after.Record.Cause.Kind, slot, before.Round)
 }
 
 // checkBarrier checks S5: if a unit is running in a round, each of its slots has a live instance of the round, or a finished one.
@@ -176,11 +176,11 @@ func (t *truth) checkBarrier(uid string, v *view) {
 		i := t.instances[m.id]
 		switch {
 		case !joined:
-			t.fail("S5", "round %d runs, and nobody has joined for %s", v.Round, slot)
+			t.fail("S5", "round %d is running, but no instance has joined for %s", v.Round, slot)
 		case i == nil || i.slot != slot || i.pod.job.owner != uid:
-			t.fail("S5", "round %d runs with an instance %q in %s that never was there", v.Round, m.id, slot)
+			t.fail("S5", "round %d is running with instance %q, which never existed in %s", v.Round, m.id, slot)
 		case i.known:
-			t.fail("S5", "round %d runs with %s in %s, whose death was reported", v.Round, m.id, slot)
+			t.fail("S5", "round %d is running with %s in %s, whose death was reported", v.Round, m.id, slot)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func (t *truth) checkPeers(uid string, v *view) {
 	for _, i := range t.instances {
 		mine := i.pod.job.owner == uid && i.given == round && i.pod.driver() == CRI
 		if mine && v.isStarted(i.slot) && i.known && i.code != 0 && !i.ordered && t.store.second == nil && t.losses == 0 && t.met(v, i) {
-			t.fail("S6", "round %d runs, though %s of this round died before all had joined", v.Round, i.id)
+			t.fail("S6", "round %d is running although %s of this round died before all had joined", v.Round, i.id)
 		}
 	}
 }

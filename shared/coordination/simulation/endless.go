@@ -48,7 +48,7 @@ func (n *node) silence() {
 			n.truth.silenced = append(n.truth.silenced, p.workedSlot().Name)
 		}
 	}
-	n.note(n.name, "is not heard of again")
+	n.note(n.name, "becomes permanently unreachable")
 	n.in(silentFor, func() {
 		for _, p := range slices.Clone(n.pods) {
 			if p.node == n {
@@ -77,7 +77,7 @@ func (w *world) goesOn(js *jobSet) string {
 	if js.state == failed {
 		return w.leftBehind(js)
 	}
-	return fmt.Sprintf("it goes on though it never can: %v", w.culprits)
+	return fmt.Sprintf("it has not failed although it cannot run: %v", w.culprits)
 }
 
 // checkVerdict checks L9: a JobSet that fails after the faults have ended must report why, and name a culprit. It is checked only then, because a
@@ -87,14 +87,14 @@ func (t *truth) checkVerdict() {
 	verdict := strings.Join(t.verdict, "; ")
 	named := func(slot string) bool { return strings.Contains(verdict, slot) }
 	if t.failedInPeace && t.culprits.hopeless() && !slices.ContainsFunc(append(t.silenced, slices.Collect(maps.Keys(t.culprits))...), named) {
-		t.fail("L9", "the JobSet fails with %q, the fault is in %v", verdict, t.culprits)
+		t.fail("L9", "the JobSet fails with %q, but the fault is in %v", verdict, t.culprits)
 	}
 }
 
 // blamed checks L9: the death that used up the budget must be that of a culprit.
 func (t *truth) blamed(v *view) {
 	if slot := v.lineSlot(); v.Phase == coordination.Terminal && t.culprits.hopeless() && t.culprits[slot] == "" {
-		t.fail("L9", "the budget ends with a death of %q, the fault is in %v", slot, t.culprits)
+		t.fail("L9", "a death in %q used up the budget, but the fault is in %v", slot, t.culprits)
 	}
 }
 

@@ -45,7 +45,7 @@ func (a *agent) killHung(s worker.Stop) {
 		return
 	}
 	if !c.hangs {
-		a.truth.fail("S2", "%s is killed as if it hung", s.ID)
+		a.truth.fail("S2", "%s is killed as hung but makes progress", s.ID)
 	}
 	if p.now < p.immune {
 		p.at(p.immune, func() { p.exit(c, 137) })

@@ -116,13 +116,13 @@ func (w *world) rest() {
 	most := (len(w.slots)+w.shape.spares())*5 + 20
 	switch {
 	case w.unsettled() != "":
-		w.fail("L7", "at rest something has happened: %s", w.unsettled())
+		w.fail("L7", "the group did not stay settled at rest: %s", w.unsettled())
 	case w.truth.orders > orders:
-		w.fail("L7", "at rest a worker was stopped")
+		w.fail("L7", "a worker was stopped at rest")
 	case w.api.writes > apiWrites:
-		w.fail("L7", "at rest the JobSet was written %d times", w.api.writes-apiWrites)
+		w.fail("L7", "the JobSet was written %d times at rest", w.api.writes-apiWrites)
 	case w.store.reads-reads > most || w.store.writes-writes > most:
-		w.fail("L7", "at rest the store was read %d times and written %d times", w.store.reads-reads, w.store.writes-writes)
+		w.fail("L7", "the store was read %d times and written %d times at rest", w.store.reads-reads, w.store.writes-writes)
 	}
 }
 
@@ -136,7 +136,7 @@ func (w *world) cleanUp() {
 	clean := func() bool { return len(w.store.first.names()) <= 1 && w.api.current == nil }
 	for limit := w.now + 3*time.Minute; w.breach == nil && !clean(); w.run(5 * time.Second) {
 		if w.now > limit {
-			w.fail("L8", "three minutes after the deletion of the JobSet the store holds %v", w.store.first.names())
+			w.fail("L8", "three minutes after the deletion of the JobSet, the store still holds %v", w.store.first.names())
 		}
 	}
 }

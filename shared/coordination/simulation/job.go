@@ -108,7 +108,7 @@ func (j *job) empty() {
 	}
 }
 
-// fill creates a pod for each seat without one, after the back-off if the last one failed.
+// fill creates a pod for each seat without one, after the back-off if the last pod failed.
 func (j *job) fill() {
 	for _, s := range j.seats {
 		j.thin(s)

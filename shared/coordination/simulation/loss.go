@@ -55,7 +55,7 @@ func (st *store) split(d time.Duration, keepSecond bool) {
 		if keepSecond {
 			st.first.functions.Restore(st.second.functions.Dump())
 		}
-		st.note("store", "is one again, the %s side is given up", map[bool]string{true: "near", false: "far"}[keepSecond])
+		st.note("store", "is reunited, dropping the %s side", map[bool]string{true: "near", false: "far"}[keepSecond])
 		st.truth.lost()
 		for _, sub := range st.subscribers {
 			if sub.open && (sub.server == loser || keepSecond) {

@@ -110,7 +110,7 @@ func (s *subscription) connectVia(member, r *agent, random random) {
 // roleEvery is how often a member checks whether it has become a relay itself.
 const roleEvery = 4 * time.Second
 
-// checkRole makes a member that was given the slot of a relay leave its own relay.
+// checkRole makes a member that was assigned the slot of a relay leave its own relay.
 func (v *via) checkRole() {
 	v.member.later(roleEvery, func() {
 		switch {

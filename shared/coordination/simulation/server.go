@@ -157,7 +157,7 @@ func (s *server) checked(uid string, did step, before *view, others ...step) {
 	case before == nil:
 		s.note(s.name, "%s: created", after.text())
 		if _, again := s.truth.rounds[roundKey{uid, after.Generation}]; again {
-			s.truth.lost() // the group was lost, at least by a drop, which a leader that was replaced has not noticed
+			s.truth.lost() // the group was lost, or was dropped without a replaced leader noticing
 		}
 		s.truth.note(uid, after)
 		return

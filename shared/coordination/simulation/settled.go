@@ -13,9 +13,9 @@ func (w *world) unsettled() string {
 	js := w.api.current
 	switch {
 	case w.leader() == nil:
-		return "nobody leads"
+		return "there is no leader"
 	case js == nil || js.deleted:
-		return "the JobSet is being made again"
+		return "the JobSet is being recreated"
 	case w.culprits.hopeless():
 		return w.goesOn(js)
 	case js.finished():
@@ -27,20 +27,20 @@ func (w *world) unsettled() string {
 	case js.mark != "":
 		return "the JobSet is marked as recovering"
 	case !js.formed:
-		return "the condition says that the group has still to form"
+		return "the condition reports that the group has not formed yet"
 	case !js.counted:
-		return "inplace-restarts is not there yet"
+		return "inplace-restarts is not set yet"
 	}
 	g := w.group()
 	switch {
 	case g == nil:
-		return "the store holds no group"
+		return "the store has no group"
 	case g.Phase != coordination.Running:
 		return fmt.Sprintf("the group is in %s", g.text())
 	case int64(js.epoch.Epoch) != g.Generation:
-		return "the group is of another epoch than the JobSet"
+		return "the group and the JobSet are in different epochs"
 	case int64(js.charged) < int64(js.epoch.Base)+g.Round:
-		return fmt.Sprintf("%d restarts are charged, base %d and round %d", js.charged, js.epoch.Base, g.Round)
+		return fmt.Sprintf("only %d restarts are charged, with base %d and round %d", js.charged, js.epoch.Base, g.Round)
 	}
 	for _, slot := range w.slots {
 		if missing := w.unsettledSlot(g, slot); missing != "" {
@@ -64,7 +64,7 @@ func (w *world) unsettledJobs(js *jobSet) string {
 			return p.uid + " is being stopped"
 		}
 		if p.node.silent && !p.gone {
-			return p.uid + " is on a node that is silent"
+			return p.uid + " is on a silent node"
 		}
 	}
 	return ""
@@ -73,11 +73,11 @@ func (w *world) unsettledJobs(js *jobSet) string {
 // leftBehind checks L8: a JobSet that has ended leaves no group in the store.
 func (w *world) leftBehind(js *jobSet) string {
 	if len(w.store.first.names()) > 1 {
-		return fmt.Sprintf("the JobSet has %s, and the store holds %v", js.state, w.store.first.names())
+		return fmt.Sprintf("the JobSet has %s, but the store still holds %v", js.state, w.store.first.names())
 	}
 	for _, p := range w.pods {
 		if !p.gone && !p.ended() {
-			return "there still is " + p.uid
+			return "still present: " + p.uid
 		}
 	}
 	return ""
@@ -95,10 +95,10 @@ func (w *world) unsettledSlot(g *view, slot string) string {
 	case g.finished[slot] != "", w.completed(slot):
 		return "" // the report may have been lost, but the Job knows; the leader notices when a round needs the slot
 	case p == nil || p.deleting || p.living() == nil:
-		return "no worker runs"
+		return "no worker is running"
 	case w.truth.losses > 0 && joined && strings.HasPrefix(m.id, p.uid+"/"): // its next join will replace an instance that the agent has forgotten
 	case !joined || m.id != p.living().id:
-		return fmt.Sprintf("%s runs, the store has %+v", p.living().id, m)
+		return fmt.Sprintf("%s is running, but the store has %+v", p.living().id, m)
 	}
 	return w.unsettledAgent(g, p)
 }
@@ -113,7 +113,7 @@ func (w *world) unsettledAgent(g *view, p *pod) string {
 	case !p.agent.up || !p.agent.state.Settled():
 		return "its agent is not settled"
 	case p.volume.memory.Highest != g.Round || p.volume.memory.Instance.ID != p.living().id || p.volume.memory.Instance.Round != g.Round:
-		return fmt.Sprintf("its file says %+v", p.volume.memory)
+		return fmt.Sprintf("its file contains %+v", p.volume.memory)
 	}
 	return ""
 }

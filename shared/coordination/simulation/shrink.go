@@ -62,14 +62,14 @@ func simplify(faults []Fault, fails func([]Fault) bool) []Fault {
 	return faults
 }
 
-// Report describes a failing history: what broke, which faults are needed, how to run it again, and its transcript.
+// Report describes a failing history: the broken invariant, the required faults, how to reproduce it, and its transcript.
 func (r Result) Report() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d of shape %q breaks %v\n\nthe faults that it takes:\n", r.Seed, r.Shape.Name, r.Breach)
+	fmt.Fprintf(&b, "seed %d of shape %q breaks %v\n\nrequired faults:\n", r.Seed, r.Shape.Name, r.Breach)
 	for _, f := range r.Faults {
 		fmt.Fprintf(&b, "  %s\n", f)
 	}
-	fmt.Fprintf(&b, "\nto tell it again: go run ./coordination/simulation/cmd/simulate -story -first %d\n", r.Seed)
+	fmt.Fprintf(&b, "\nto reproduce: go run ./coordination/simulation/cmd/simulate -story -first %d\n", r.Seed)
 	fmt.Fprintf(&b, "\nwhat happened:\n%s\n", lastLines(r.Transcript, 200))
 	return b.String()
 }

@@ -24,7 +24,7 @@ func (j *job) wantsSpares() int {
 	return 0
 }
 
-// usedSpares returns the number of seats that a Job of spares must keep, so that no pod that was given a slot is deleted.
+// usedSpares returns the number of seats that a Job of spares must keep, so that no pod with an assigned slot is deleted.
 func (j *job) usedSpares() int {
 	used := 0
 	for i, s := range j.seats {
@@ -37,7 +37,7 @@ func (j *job) usedSpares() int {
 	return used
 }
 
-// resizeSpares makes the Jobs of spares follow the JobSet. The pods are read a moment before the Job is written, so the leader may give a slot to a
+// resizeSpares makes the Jobs of spares follow the JobSet. The pods are read a moment before the Job is written, so the leader may assign a slot to a
 // spare in between.
 func (c *controller) resizeSpares(js jobSet) {
 	for _, j := range c.current(js) {
@@ -57,7 +57,7 @@ func (j *job) resize(n int) {
 	case j.gone || j.deleting || n == len(j.seats):
 		return
 	case n == 0:
-		j.remove("controller", "there are to be no spares")
+		j.remove("controller", "no spares are wanted")
 		return
 	}
 	j.note("controller", "%s gets %d pods", j.name, n)

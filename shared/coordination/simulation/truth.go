@@ -120,7 +120,7 @@ func (t *truth) heard(did step, before *view) {
 		if c := t.instances[a[6].(string)]; c != nil && a[0] == before.Level.Incarnation && a[2] == before.Round {
 			now := rendezvous{before.Generation, before.Round}
 			if c.assigned && c.lifted && c.given.generation == now.generation && c.given.round < now.round && t.losses == 0 && c.joinedBy == did.pod.agent.run {
-				t.fail("S5", "%s runs in round %d and joins round %d", c.id, c.given.round, now.round)
+				t.fail("S5", "%s is running in round %d but joins round %d", c.id, c.given.round, now.round)
 			}
 			run := did.pod.agent.run
 			if did.repeated && (!c.assigned || c.given != now) {

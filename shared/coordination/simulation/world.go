@@ -35,7 +35,7 @@ type world struct {
 
 	culprits culprits // permanent faults, by slot
 	repairs  []string // events for the repairs of the current round
-	verdict  []string // events that say why the JobSet fails: the repairs of its last round and its end
+	verdict  []string // events that explain why the JobSet fails: the repairs of its last round and its end
 
 	truth  *truth
 	breach *Breach

@@ -46,7 +46,7 @@ func format(l *lua.LState) int {
 		case strings.HasPrefix(after, "s"):
 			text = append(text, l.ToStringMeta(l.Get(arg)).String()...)
 		default:
-			l.RaiseError("format %q is not played", rest)
+			l.RaiseError("format %q is not supported", rest)
 		}
 		rest = after[1:]
 	}
@@ -81,7 +81,7 @@ func pattern(l *lua.LState, source string) *regexp.Regexp {
 	}
 	text, known := translate(source)
 	if !known {
-		l.RaiseError("pattern %q is not played", source)
+		l.RaiseError("pattern %q is not supported", source)
 	}
 	translated := regexp.MustCompile(text)
 	patterns.Store(source, translated)

@@ -50,7 +50,7 @@ func TestPatternsMatchAsInLua(t *testing.T) {
 	}
 	for _, pattern := range []string{`a.b`, `a-`, `%a`, `%`, `a?`} {
 		if text, known := translate(pattern); known {
-			t.Errorf("%q is played as %q", pattern, text)
+			t.Errorf("%q is translated to %q", pattern, text)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func play(first, seeds uint64, shapes []simulation.Shape) bool {
 	}
 	fmt.Printf("%d histories in %s, %.0f seeds/s, %.0f per second of CPU: %d broke an invariant\n", all.Seeds,
 		time.Since(begun).Round(time.Second), rate(all, begun), float64(all.Seeds)/cputime.Used().Seconds(), len(all.Broken))
-	fmt.Printf("%d faults, %d rounds, %d orders to stop, %d slots given to spares, %d events\n", all.Faults, all.Rounds,
+	fmt.Printf("%d faults, %d rounds, %d orders to stop, %d slots assigned to spares, %d events\n", all.Faults, all.Rounds,
 		all.Orders, all.Given, all.Events)
 	return len(all.Broken) == 0
 }
