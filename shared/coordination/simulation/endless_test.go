@@ -18,7 +18,7 @@ func TestWorkerThatNeverStartsIsNamed(t *testing.T) {
 			slot := s.worker(1).slot
 			s.faults(Fault{Kind: NeverStarts, Target: 1})
 			if len(s.culprits) != 1 || s.culprits[slot] != NeverStarts {
-				t.Fatalf("the fault has struck %v, not %s", s.culprits, slot)
+				t.Fatalf("the fault affects %v, want %s", s.culprits, slot)
 			}
 			s.passes(10 * time.Minute)
 			for _, p := range s.pods {

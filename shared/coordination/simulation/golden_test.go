@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden transcripts anew")
+var update = flag.Bool("update", false, "rewrite the golden transcripts")
 
 // The golden transcripts show what happens without unexpected faults. They are meant to be read.
 func TestGoldenStories(t *testing.T) {
@@ -60,7 +60,7 @@ func TestGoldenStories(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("the story has changed; if it is still a good one, write it with -update (-want +got)\n%s", diff)
+				t.Errorf("the transcript has changed; if the change is intended, run the test with -update (-want +got)\n%s", diff)
 			}
 		})
 	}

@@ -35,7 +35,7 @@ func TestCrashLoopBackOff(t *testing.T) {
 		c.grant(now, wait)
 	}
 	if wait := c.wait(now + quietPeriod + time.Second); wait != 0 {
-		t.Errorf("after ten quiet minutes it waits %s", wait)
+		t.Errorf("after ten quiet minutes, a restart waits %s", wait)
 	}
 	c.grant(now+quietPeriod+time.Second, 0)
 	if wait := c.wait(now + quietPeriod + time.Minute); wait != firstBackoff {
@@ -63,12 +63,12 @@ func TestShrinkFindsTheRequiredFaults(t *testing.T) {
 		}
 		small := Shrink(r, mutant)
 		if small.Breach == nil || small.Breach.Invariant != r.Breach.Invariant || len(small.Faults) > 3 {
-			t.Errorf("seed %d: %d faults are left of %d: %v", seed, len(small.Faults), len(r.Faults), small.Breach)
+			t.Errorf("seed %d: %d of %d faults remain: %v", seed, len(small.Faults), len(r.Faults), small.Breach)
 		}
 		if report := small.Report(); !strings.Contains(report, "BROKEN") || !strings.Contains(report, "FAULT") {
-			t.Errorf("the report does not tell what happened:\n%s", report)
+			t.Errorf("the report has no transcript of the breach:\n%s", report)
 		}
 		return
 	}
-	t.Error("no seed breaks it with many faults")
+	t.Error("no history with at least five faults breaks an invariant")
 }

@@ -13,18 +13,18 @@ import (
 // The 26 known defects of the first prototype. Each is replayed as the scene in which it occurred, with the correct outcome.
 func TestPrototypeDefects(t *testing.T) {
 	stories := map[string]func(*testing.T){
-		"D1 a second failure during a restart ends in no recreation": func(t *testing.T) {
+		"D1 a second failure during a restart causes no recreation": func(t *testing.T) {
 			s := enter(t, quickRestarts())
 			s.worker(0).die(1)
 			s.until(time.Second, "restarting", s.at(coordination.Restarting))
-			s.worker(1).die(1) // another one, still in the old round: the same restart handles it
-			s.until(3*time.Second, "the first is back", func() bool { return s.worker(0).births == 2 })
+			s.worker(1).die(1) // another worker, still in the old round: the same restart handles it
+			s.until(3*time.Second, "the first worker has restarted", func() bool { return s.worker(0).births == 2 })
 			s.passes(20 * time.Millisecond)
 			s.worker(0).die(1) // again, in the new round: its peers may hang, so another round follows
 			s.settles(30 * time.Second)
 			s.wants(1, 2, 2, s.truth.orders)
 		},
-		"D2 a failure while the group forms ends in no recreation": func(t *testing.T) {
+		"D2 a failure while the group is forming causes no recreation": func(t *testing.T) {
 			s := enterForming(t, plain())
 			for _, p := range s.pods {
 				p.die(1)
@@ -44,7 +44,7 @@ func TestPrototypeDefects(t *testing.T) {
 			s.passes(time.Minute)
 			s.wants(1, 1, 1, orders)
 		},
-		"D4 a repeated order kills nobody a second time": func(t *testing.T) {
+		"D4 a repeated order stops no worker a second time": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(0).die(1)
 			s.until(time.Second, "restarting", s.at(coordination.Restarting))
@@ -56,7 +56,7 @@ func TestPrototypeDefects(t *testing.T) {
 			s.settles(30 * time.Second)
 			s.wants(1, 1, 1, 2)
 		},
-		"D5 a worker that died before its order leaves the next one alone": func(t *testing.T) {
+		"D5 an order for a dead worker does not stop the next one": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: BlindRuntime, Target: 1, For: 20 * time.Second})
 			s.worker(1).die(1) // its agent will notice in seconds
@@ -67,14 +67,14 @@ func TestPrototypeDefects(t *testing.T) {
 			}
 			s.wants(1, 1, 1, s.truth.orders)
 		},
-		"D6 a lost broadcast costs the time to the next read at most": func(t *testing.T) {
+		"D6 a lost broadcast delays a restart at most until the next read": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: AllDeaf, For: 500 * time.Millisecond})
 			s.worker(0).die(1)
 			s.settles(resyncMost + 15*time.Second) // L3, plus the worker's own restart
 			s.wants(1, 1, 1, 2)
 		},
-		"D7 an agent that restarts in the middle of a restart knows what is wanted": func(t *testing.T) {
+		"D7 an agent that crashes during a restart completes it": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(0).die(1)
 			s.until(time.Second, "restarting", s.at(coordination.Restarting))
@@ -84,7 +84,7 @@ func TestPrototypeDefects(t *testing.T) {
 			s.settles(45 * time.Second)
 			s.wants(1, 1, 1, 2)
 		},
-		"D8 a worker that exits 0 when it is told to stop runs again": func(t *testing.T) {
+		"D8 a worker that exits 0 when it is stopped runs again": func(t *testing.T) {
 			s := enter(t, plain())
 			for _, p := range s.pods {
 				p.polite = true
@@ -93,7 +93,7 @@ func TestPrototypeDefects(t *testing.T) {
 			s.settles(30 * time.Second)
 			s.wants(1, 1, 1, 2)
 		},
-		"D8 finished work is not killed": func(t *testing.T) {
+		"D8 finished workers are not stopped": func(t *testing.T) {
 			s := enter(t, plain())
 			for n := range s.slots {
 				s.faults(Fault{Kind: WorkerFinishes, Target: 0})
@@ -105,7 +105,7 @@ func TestPrototypeDefects(t *testing.T) {
 				s.lose("%d orders", s.truth.orders)
 			}
 		},
-		"D9 an empty store is filled again, and nobody is killed": func(t *testing.T) {
+		"D9 an empty store is restored, and no worker is stopped": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: StoreWiped, Count: 5})
 			s.passes(time.Second)
@@ -115,7 +115,7 @@ func TestPrototypeDefects(t *testing.T) {
 			s.settles(30 * time.Second)
 			s.wants(1, 1, 1, 2)
 		},
-		"D10 without the store workers of new pods start, and nobody is killed": func(t *testing.T) {
+		"D10 without the store, the workers of new pods start, and no worker is stopped": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: StoreDown, For: 2 * time.Minute})
 			for _, p := range s.pods {
@@ -130,22 +130,22 @@ func TestPrototypeDefects(t *testing.T) {
 			s.settles(5 * time.Minute)
 			s.wants(1, 1, 1, 2)
 		},
-		"D11 a leader that lost its Lease without knowing is refused": func(t *testing.T) {
+		"D11 a leader that has lost its Lease without noticing is rejected": func(t *testing.T) {
 			s := enter(t, plain())
 			old := s.leader()
 			old.pause(time.Minute)
-			s.until(time.Minute, "another one leads", func() bool { l := s.leader(); return l != nil && l != old })
+			s.until(time.Minute, "another leader is elected", func() bool { l := s.leader(); return l != nil && l != old })
 			s.worker(0).fail() // makes the new leader call the store, with its token
 			s.settles(2 * time.Minute)
 			v := s.group()
 			_, err := s.store.first.release(s.api.current.uid, old.token, rounds.Slot{Name: s.slots[0], Pod: v.holders[s.slots[0]]}, rounds.LostPod(s.slots[0], coordination.Place{}), lostPod, rounds.Slot{})
 			if !errors.Is(err, coordination.ErrStaleLeader) {
-				s.lose("the old leader is answered %v", err)
+				s.lose("the old leader gets %v", err)
 			}
 			s.passes(time.Minute) // it resumes
 			s.wants(1, 1, 1, 2)
 		},
-		"D12 a leader that starts again leads again": func(t *testing.T) {
+		"D12 a leader that restarts leads again": func(t *testing.T) {
 			s := enter(t, plain())
 			s.leader().crash()
 			s.passes(100 * time.Millisecond)
@@ -159,7 +159,7 @@ func TestPrototypeDefects(t *testing.T) {
 			s.settles(2 * time.Minute)
 			s.wants(1, 1, 1, 2)
 		},
-		"D14 a fail-over that is interrupted is finished, and charged once": func(t *testing.T) {
+		"D14 an interrupted full recreation is completed, and charged once": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: Unkillable, Target: 1, For: time.Minute})
 			s.worker(0).die(1)
@@ -168,7 +168,7 @@ func TestPrototypeDefects(t *testing.T) {
 			s.settles(6 * time.Minute)
 			s.wants(2, 0, 2, s.truth.orders)
 		},
-		"D15 an agent of the epoch before has no say in the next": func(t *testing.T) {
+		"D15 an agent of the previous epoch does not affect the next": func(t *testing.T) {
 			s := enter(t, plain())
 			old, before := s.worker(0), s.group().Level
 			s.suspendAndResume(5 * time.Second)
@@ -177,11 +177,11 @@ func TestPrototypeDefects(t *testing.T) {
 			late := rounds.Member{Slot: old.asSlot(), ID: "late", Attempt: 9, Ran: true, Past: rounds.Past{Kind: rounds.PastRan}}
 			r, err := s.store.first.call(old, rounds.Join(before.Incarnation, 0, before.Round, 1, late))
 			if r.text != string(rounds.AnswerOver) || err != nil || s.group().Level != level {
-				s.lose("it is answered %q, %v, the group is %v", r.text, err, s.group().Level)
+				s.lose("the reply is %q, %v; the group is %v", r.text, err, s.group().Level)
 			}
 			s.wants(2, 0, 0, 0)
 		},
-		"D16 a zombie has no say in its slot": func(t *testing.T) {
+		"D16 a zombie does not affect its slot": func(t *testing.T) {
 			s := enter(t, plain())
 			zombie := s.worker(1)
 			zombie.node.cut = true
@@ -190,14 +190,14 @@ func TestPrototypeDefects(t *testing.T) {
 			level := s.group().Level
 			zombie.node.cut = false // it is connected again, but its kubelet has not noticed yet
 			if zombie.over {
-				s.lose("the zombie is gone, the story tells nothing")
+				s.lose("the zombie is gone, so this scene tests nothing")
 			}
 			s.passes(time.Minute)
 			if s.group().Level != level {
-				s.lose("the group is %v, it was %v", s.group().Level, level)
+				s.lose("the group is %v, want %v", s.group().Level, level)
 			}
 		},
-		"D17 a new pod whose agent dies before its file is written counts once": func(t *testing.T) {
+		"D17 a new pod whose agent crashes before it saves its file counts once": func(t *testing.T) {
 			s := enter(t, plain())
 			s.deletePod(s.worker(1))
 			s.until(time.Minute, "the new worker runs", func() bool {
@@ -208,7 +208,7 @@ func TestPrototypeDefects(t *testing.T) {
 			s.settles(time.Minute)
 			s.wants(1, 1, 1, s.truth.orders)
 		},
-		"D18 agents that wait for a recreation do not hammer the store": func(t *testing.T) {
+		"D18 agents that are waiting for a recreation do not overload the store": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: LeadersGone, For: 10 * time.Minute})
 			w := s.worker(0)
@@ -219,22 +219,22 @@ func TestPrototypeDefects(t *testing.T) {
 			calls := s.store.reads + s.store.writes
 			s.passes(5 * time.Minute)
 			if calls = s.store.reads + s.store.writes - calls; calls > 3*5*60/5 {
-				s.lose("%d calls of three agents in five minutes", calls)
+				s.lose("%d calls by three agents in five minutes", calls)
 			}
 		},
-		"D19 nonsense in a report deletes nothing": func(t *testing.T) {
+		"D19 an invalid report deletes nothing": func(t *testing.T) {
 			s := enter(t, plain())
 			level, w := s.group().Level, s.worker(0)
 			nonsense := rounds.Member{Slot: w.asSlot(), ID: w.living().id, Attempt: -1}
 			if _, err := s.store.first.call(w, rounds.Join(level.Incarnation, 0, -999, 1, nonsense)); !errors.Is(err, coordination.ErrArgument) {
-				s.lose("it is answered %v", err)
+				s.lose("the call returned %v", err)
 			}
 			s.passes(time.Minute)
 			if s.group().Level != level || len(s.jobs) != 1 || s.jobs[0].deleting {
 				s.lose("the group is %v", s.group().Level)
 			}
 		},
-		"D20 a suspended JobSet comes back without a charge": func(t *testing.T) {
+		"D20 a suspended JobSet resumes without a charge": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(0).die(1)
 			s.settles(time.Minute)
@@ -248,13 +248,13 @@ func TestPrototypeDefects(t *testing.T) {
 		// D21: replicatedJobs without an agent or without a parallelism never reach the protocol. TestStages in
 		// jobset-controller/internal/inplace checks that groups count only pods with an agent. This scene checks that the group has
 		// only its own stages.
-		"D21 the group waits for its own slots only": func(t *testing.T) {
+		"D21 the group waits only for its own slots": func(t *testing.T) {
 			s := enter(t, shape("scene", mixed(), everything(), 1))
 			if g := s.group(); g.Size != 4 || !slices.Equal(g.Stages, stagesOf(s.shape.Entries)) {
 				s.lose("%d slots in %v", g.Size, g.Stages)
 			}
 		},
-		"D22 the budget ends: N restarts, then failure N+1 kills nobody and fails the JobSet": func(t *testing.T) {
+		"D22 after N restarts, failure N+1 stops no worker and fails the JobSet": func(t *testing.T) {
 			shape := quickRestarts()
 			shape.Budget = 2
 			s := enter(t, shape)
@@ -269,7 +269,7 @@ func TestPrototypeDefects(t *testing.T) {
 				s.lose("%d charged, %d orders after %d", s.api.current.charged, s.truth.orders, orders)
 			}
 		},
-		"D23 a clock that jumps ends no round early": func(t *testing.T) {
+		"D23 a clock jump ends no round early": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(0).die(1)
 			s.until(time.Second, "restarting", s.at(coordination.Restarting))
@@ -283,14 +283,14 @@ func TestPrototypeDefects(t *testing.T) {
 		// D24: the number of connections depends on the client library and the chart. docs/in-place-restart.md documents the
 		// required maxclients, and the scale benchmark measures it. This scene checks that an agent has only one subscription at a
 		// time.
-		"D24 an agent has one subscription, however often it has lost it": func(t *testing.T) {
+		"D24 an agent has one subscription, however often the connection was lost": func(t *testing.T) {
 			s := enter(t, plain())
 			for range 5 {
 				s.faults(Fault{Kind: StoreDown, For: time.Second})
 				s.passes(10 * time.Second)
 			}
 			if n := len(s.store.subscribers); n != len(s.slots)+1 {
-				s.lose("%d subscriptions of %d agents and a leader", n, len(s.slots))
+				s.lose("%d subscriptions for %d agents and a leader", n, len(s.slots))
 			}
 		},
 		"D25 CrashLoopBackOff delays the second restart and recreates nothing": func(t *testing.T) {
@@ -301,10 +301,10 @@ func TestPrototypeDefects(t *testing.T) {
 			}
 			s.wants(1, 2, 2, 4)
 		},
-		"D25 records that are removed leave the kubelet nothing to back off from": func(t *testing.T) {
+		"D25 the kubelet does not back off after records are removed": func(t *testing.T) {
 			s := enter(t, quickRestarts())
 			for range 4 {
-				s.worker(0).die(1) // the worker that failed does wait
+				s.worker(0).die(1) // the failed worker is delayed by the back-off
 				s.worker(0).loop = crashLoop{}
 				s.settles(6 * time.Second)
 			}
@@ -313,7 +313,7 @@ func TestPrototypeDefects(t *testing.T) {
 		// D26: the worker's container and the probe port are agent settings; see TestInvalidSettings in agent/internal/config and
 		// TestObserveDistinguishesInstances in agent/internal/cri. This scene checks that several slots on one node do not affect
 		// each other.
-		"D26 workers that share a node are told apart": func(t *testing.T) {
+		"D26 workers that share a node are distinguished": func(t *testing.T) {
 			s := enter(t, plain())
 			for _, p := range s.pods {
 				p.node = s.nodes[0]

@@ -14,10 +14,10 @@ import (
 // TestRegressions replays scenes that prompted changes to the rules in DESIGN section 3, and scenes that this simulation found.
 func TestRegressions(t *testing.T) {
 	stories := map[string]func(*testing.T){
-		"a worker without a barrier that dies after the rendezvous of a restart costs one more round": func(t *testing.T) {
+		"without a barrier, a death after the rendezvous of a restart causes one more round": func(t *testing.T) {
 			s := enter(t, quickRestarts())
 			s.worker(0).die(1)
-			s.until(3*time.Second, "two of the new round have met", func() bool {
+			s.until(3*time.Second, "two workers of the new round have met", func() bool {
 				g := s.group()
 				return g.Phase == coordination.Restarting && g.Joined == 2
 			})
@@ -30,7 +30,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(time.Minute)
 			s.wants(1, 2, 2, s.truth.orders)
 		},
-		"a forged holder of a slot is no reason to drop a group that can be read": func(t *testing.T) {
+		"a readable group with a forged holder is not dropped": func(t *testing.T) {
 			s := enter(t, plain())
 			s.truth.forged = true
 			before, lost := s.group(), s.pods[2]
@@ -42,9 +42,9 @@ func TestRegressions(t *testing.T) {
 				t.Errorf("%v follows %v", now, before)
 			}
 		},
-		"at a barrier a death before the round runs costs nothing": func(t *testing.T) {
+		"at a barrier, a death before the round starts causes no further round": func(t *testing.T) {
 			s := enter(t, execScene())
-			s.worker(2).slow = 4 * time.Second // the round does not start before that
+			s.worker(2).slow = 4 * time.Second // the round does not start until this worker has ended
 			s.worker(0).die(1)
 			s.until(3*time.Second, "two wait", func() bool {
 				g := s.group()
@@ -58,7 +58,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(time.Minute)
 			s.wants(1, 1, 1, s.truth.orders)
 		},
-		"a worker without a barrier that dies while the group forms costs one round": func(t *testing.T) {
+		"without a barrier, a death while the group is forming causes one round": func(t *testing.T) {
 			s := enterForming(t, plain())
 			for _, p := range s.pods {
 				p.die(1)
@@ -66,7 +66,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(time.Minute)
 			s.wants(1, 1, 1, s.truth.orders)
 		},
-		"workers that exit 143 because the JobSet is suspended are no failure": func(t *testing.T) {
+		"workers that exit with code 143 because the JobSet is suspended have not failed": func(t *testing.T) {
 			shape := plain()
 			shape.Budget = 0
 			s := enter(t, shape)
@@ -77,31 +77,31 @@ func TestRegressions(t *testing.T) {
 				s.lose("%d charged, state %q", js.charged, js.state)
 			}
 		},
-		"an empty store, and a worker that died meanwhile: exactly one restart": func(t *testing.T) {
+		"an empty store and a death in the meantime cause exactly one restart": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: StoreWiped, Count: 20})
 			s.worker(1).die(1)
 			s.settles(time.Minute)
 			s.wants(1, 1, 1, s.truth.orders)
 		},
-		"an empty store, and rounds that merely differ: the highest, and no charge": func(t *testing.T) {
+		"an empty store is restored to the highest round, without a charge": func(t *testing.T) {
 			s := enter(t, quickRestarts())
 			s.worker(0).die(1)
-			s.until(5*time.Second, "one of the new round", func() bool { return s.group().Joined > 0 })
+			s.until(5*time.Second, "one worker of the new round has joined", func() bool { return s.group().Joined > 0 })
 			s.faults(Fault{Kind: StoreWiped, Count: 5})
 			s.settles(time.Minute)
 			s.wants(1, 1, 1, s.truth.orders)
 		},
-		"a death in a running step while the next one forms restarts the running one only": func(t *testing.T) {
+		"a death in a running step restarts only that step while the next one is forming": func(t *testing.T) {
 			s := enterForming(t, shape("scene", steps(Exec), everything(), 1))
-			s.until(time.Minute, "the first step runs and the second forms", func() bool {
+			s.until(time.Minute, "the first step is running and the second is forming", func() bool {
 				return s.phase() == coordination.Running && !s.group().hasEntered(s.slots[1]) && s.podOf("uid1", s.slots[1]) != nil
 			})
 			s.worker(0).die(1)
 			s.settles(time.Minute)
 			s.wants(1, 1, 1, 0)
 		},
-		"an early exit 0 is held and runs again with the others": func(t *testing.T) {
+		"a worker that exits early with code 0 is held and runs again with the others": func(t *testing.T) {
 			s := enter(t, execScene())
 			s.faults(Fault{Kind: WorkerFinishes, Target: 0})
 			s.passes(20 * time.Second)
@@ -112,7 +112,7 @@ func TestRegressions(t *testing.T) {
 				s.lose("the finished worker does not run again")
 			}
 		},
-		"an early exit 0 without a barrier is answered by a recreation at the next failure": func(t *testing.T) {
+		"without a barrier, the next failure after an early exit 0 causes a recreation": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: WorkerFinishes, Target: 0})
 			s.passes(20 * time.Second)
@@ -120,7 +120,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(5 * time.Minute)
 			s.wants(2, 0, 1, s.truth.orders)
 		},
-		"finished workers at a barrier are let go once all have finished": func(t *testing.T) {
+		"finished workers at a barrier are released once all have finished": func(t *testing.T) {
 			s := enter(t, execScene())
 			for range s.slots {
 				s.finishOne()
@@ -129,7 +129,7 @@ func TestRegressions(t *testing.T) {
 			s.until(time.Minute, "the JobSet has completed", func() bool { return s.api.current.state == completed })
 			s.settles(time.Minute)
 		},
-		"pods of the next epoch that are early wait for it": func(t *testing.T) {
+		"early pods of the next epoch wait for it": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: LeadersGone, For: 15 * time.Second})
 			s.suspendAndResume(4 * time.Second)
@@ -154,7 +154,7 @@ func TestRegressions(t *testing.T) {
 		},
 		// Seed 2834: while there was no leader, the pod was lost and its slot was taken by a new pod, so the slot was not
 		// released.
-		"a slot whose pod was lost while nobody led is released though all run": func(t *testing.T) {
+		"a slot whose pod was lost while there was no leader is released although all workers are running": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: LeadersGone, For: 20 * time.Second})
 			lost := s.worker(1)
@@ -164,7 +164,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(3 * time.Minute)
 			s.wants(1, 1, 1, 2)
 		},
-		"a lost pod is replaced at once, however long the back-off of its Job": func(t *testing.T) {
+		"a lost pod is replaced immediately, regardless of its Job's back-off": func(t *testing.T) {
 			shape := plain()
 			shape.Budget, shape.RemoveStopped = 20, true
 			s := enter(t, shape)
@@ -183,7 +183,7 @@ func TestRegressions(t *testing.T) {
 		},
 		// Seed 63778609: the Job was deleted in the same reconcile that had created the new pod, because the cache did not show
 		// the pod yet.
-		"a pod that is lost late in a restart is replaced, and its Job stays": func(t *testing.T) {
+		"a pod that is lost late in a restart is replaced, and its Job is kept": func(t *testing.T) {
 			s := enter(t, execScene())
 			lost := s.worker(1)
 			lost.node.cut = true
@@ -196,7 +196,7 @@ func TestRegressions(t *testing.T) {
 			}
 		},
 		// Both leaders have read the loss live before either of them creates the pod.
-		"two leaders that see the same loss make one pod": func(t *testing.T) {
+		"two leaders that observe the same loss create one pod": func(t *testing.T) {
 			s := enter(t, plain())
 			first, second := s.leader(), s.orchestrators[1]
 			if first == second {
@@ -217,7 +217,7 @@ func TestRegressions(t *testing.T) {
 			}
 			s.settles(3 * time.Minute)
 		},
-		"of two pods that are made at once the Job controller's stays": func(t *testing.T) {
+		"of two pods created at the same time, the Job controller's is kept": func(t *testing.T) {
 			s := enter(t, plain())
 			lost := s.worker(1)
 			lost.job.failures = -1 // so that its Job does not wait
@@ -228,7 +228,7 @@ func TestRegressions(t *testing.T) {
 			}
 		},
 		// Found by this simulation: the agent mistook the new container for an old one, and the group waited for it.
-		"a container that starts after its node's clock was set back is the newest all the same": func(t *testing.T) {
+		"a container that starts after its node's clock was set back is still the newest": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(1).node.skew -= time.Minute
 			s.worker(1).die(1)
@@ -236,13 +236,13 @@ func TestRegressions(t *testing.T) {
 			s.wants(1, 1, 1, 2)
 		},
 		// Seed 813538: the store mistook the new instance for the previous one, and no worker came back for the slot.
-		"a supervisor that lost its file on a node whose clock was set back comes back by itself": func(t *testing.T) {
+		"a supervisor that lost its file on a node whose clock was set back recovers": func(t *testing.T) {
 			s := enter(t, execScene())
 			s.forgets(s.worker(1), -time.Minute)
 			s.settles(5 * time.Second)
 			s.wants(1, 1, 1, 2)
 		},
-		"and so does a sidecar whose worker died meanwhile and left no record": func(t *testing.T) {
+		"and so does a sidecar whose worker died in the meantime without leaving a record": func(t *testing.T) {
 			s := enter(t, plain())
 			p := s.worker(1)
 			died := p.living().id
@@ -252,7 +252,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(30 * time.Second)
 			s.wants(1, 1, 1, 2)
 		},
-		"and once more, with the clock right again": func(t *testing.T) {
+		"and again, after the clock was corrected": func(t *testing.T) {
 			s := enter(t, execScene())
 			s.forgets(s.worker(1), -time.Hour)
 			s.settles(5 * time.Second)
@@ -270,13 +270,13 @@ func TestRegressions(t *testing.T) {
 			s.wants(1, 0, 0, 0)
 		},
 		// Seed 207475: this was mistaken for the recreation of another JobSet.
-		"a leader deletes what a fail-over has left behind, though the JobSet has just gone": func(t *testing.T) {
+		"a leader deletes the Jobs left by a full recreation although the JobSet was just removed": func(t *testing.T) {
 			shape := plain()
 			shape.Timeout = 12 * time.Second
 			s := enter(t, shape)
 			s.worker(1).node.lost, s.worker(1).node.cut = true, true
 			s.worker(0).die(1)
-			s.until(2*time.Minute, "the next epoch", func() bool { return s.api.current.epoch.Epoch == 2 })
+			s.until(2*time.Minute, "the next epoch is written", func() bool { return s.api.current.epoch.Epoch == 2 })
 			read, left := *s.api.current, s.jobs[0]
 			s.faults(Fault{Kind: Recreated, Count: 2})
 			s.passes(0)
@@ -291,7 +291,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(5 * time.Minute)
 		},
 		// Seed 5040 of 2026-11-25: the stuck pod was mistaken for one that was created for the round.
-		"a stuck pod is replaced though the store's clock is minutes behind": func(t *testing.T) {
+		"a stuck pod is replaced although the store's clock is minutes behind": func(t *testing.T) {
 			s := enter(t, repairs(CRI))
 			s.passes(5 * time.Second)
 			s.store.skew = -10 * time.Minute
@@ -301,7 +301,7 @@ func TestRegressions(t *testing.T) {
 			s.wants(1, 1, 1, 2)
 		},
 		// Seed 3030241: the first step continued in round 0, with new workers of the next step in the same round.
-		"a store that is wiped while the Job of a later step is recreated starts no worker beside peers of the lost ones": func(t *testing.T) {
+		"a store wiped while a later step's Job is recreated starts no worker next to peers of the lost ones": func(t *testing.T) {
 			r := play(3030241, shape("steps", steps(Exec), everything(), 5), []Fault{
 				{At: 7102 * time.Millisecond, Kind: StoreDown, Target: 181, For: 8840867899, Count: 1},
 				{At: 11791 * time.Millisecond, Kind: JobRecreated, Target: 260, For: 47518705, Count: 1},
@@ -320,40 +320,40 @@ func TestRegressions(t *testing.T) {
 // TestLiveness checks L1 to L8 against concrete time limits.
 func TestLiveness(t *testing.T) {
 	stories := map[string]func(*testing.T){
-		"L2 a supervisor's group is up again within kill, start and two broadcasts": func(t *testing.T) {
+		"L2 a group with supervisors restarts within a kill, a start and two broadcasts": func(t *testing.T) {
 			s := enter(t, execScene())
 			s.worker(0).die(1)
 			s.settles(350 * time.Millisecond)
 		},
-		"L2 a group of containers is up again within a relist and a start": func(t *testing.T) {
+		"L2 a group with sidecars restarts within a relist and a start": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(0).die(1)
 			s.settles(2500 * time.Millisecond)
 		},
-		"L4 an outage of an hour costs nobody, and ends with it": func(t *testing.T) {
+		"L4 an outage of one hour stops no worker, and has no effect afterwards": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: StoreDown, For: time.Hour})
 			s.passes(time.Hour)
 			s.settles(10 * time.Second)
 			s.wants(1, 0, 0, 0)
 		},
-		"L5 a slot that does not come back is repaired by its pod": func(t *testing.T) {
+		"L5 a slot that does not rejoin is repaired by replacing its pod": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(1).node.lost, s.worker(1).node.cut = true, true
 			s.worker(0).die(1)
 			s.settles(time.Minute)
 			s.wants(1, 1, 1, s.truth.orders)
 		},
-		"L5 and by all, if that takes too long": func(t *testing.T) {
+		"L5 and by a full recreation, if that takes too long": func(t *testing.T) {
 			shape := plain()
 			shape.Timeout = 12 * time.Second // this is as long as the API server waits for the node
 			s := enter(t, shape)
 			s.worker(1).node.lost, s.worker(1).node.cut = true, true
 			s.worker(0).die(1)
-			s.until(2*time.Minute, "the next epoch", func() bool { return s.api.current.epoch.Epoch == 2 })
+			s.until(2*time.Minute, "the next epoch is written", func() bool { return s.api.current.epoch.Epoch == 2 })
 			s.settles(5 * time.Minute)
 		},
-		"L5 a worker that always dies at its start ends in failure, and is named": func(t *testing.T) {
+		"L5 a worker that always dies on startup fails the JobSet, and is named": func(t *testing.T) {
 			shape := plain()
 			shape.Budget = 3
 			s := enter(t, shape)
@@ -382,7 +382,7 @@ func TestLiveness(t *testing.T) {
 			s.settles(time.Minute)
 			s.wants(1, 3, 3, 6) // the budget was charged
 		},
-		"L8 a JobSet that is deleted while nobody leads leaves nothing": func(t *testing.T) {
+		"L8 a JobSet that is deleted while there is no leader leaves nothing in the store": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: LeadersGone, For: time.Minute})
 			s.api.spec("user", func(js *jobSet) { js.deleted = true })
@@ -398,8 +398,8 @@ func TestLiveness(t *testing.T) {
 // its test fails, and the exceptions for it (counts, nobodyKnows, the repair in checkRound) must be removed.
 func TestKnownGaps(t *testing.T) {
 	stories := map[string]func(*testing.T){
-		// The group is complete once all workers have reported success. If a pod is deleted before its Job has counted that, the Job creates
-		// another one, whose worker runs alone.
+		// The group is complete once all workers have reported success. If a pod is deleted before its Job has counted that success, the Job
+		// creates another one, whose worker runs alone.
 		"a pod that is deleted before its success is counted runs again next to a completed group": func(t *testing.T) {
 			s := enter(t, plain())
 			for range s.slots {
@@ -416,7 +416,7 @@ func TestKnownGaps(t *testing.T) {
 		},
 		// A store that was reset to a state before the first start of a later step does not know that the step's workers are
 		// running. It restarts the earlier steps without them, until one of their agents reconnects.
-		"a store that has gone back restarts one step before it has heard of the next": func(t *testing.T) {
+		"a store that was reset restarts one step before it knows of the next": func(t *testing.T) {
 			s := enterForming(t, shape("scene", steps(Exec), everything(), 1))
 			s.until(time.Minute, "the first step runs", s.at(coordination.Running))
 			back := s.store.first.functions.Dump()
@@ -429,7 +429,7 @@ func TestKnownGaps(t *testing.T) {
 			}
 			s.store.first.restart(time.Millisecond, &back, "goes back")
 			first.die(1)
-			s.until(5*time.Second, "the first step runs in the next round alone (if not, it is mended)", func() bool {
+			s.until(5*time.Second, "the first step runs in the next round alone (if not, the gap is closed)", func() bool {
 				a, b := first.living(), second.living()
 				return a != nil && b != nil && a.lifted && b.lifted && b.rendezvous.less(a.rendezvous)
 			})
@@ -437,7 +437,7 @@ func TestKnownGaps(t *testing.T) {
 		},
 		// A store that was reset to a state before the last join of a round treats an agent that has lost its file as one that
 		// has not joined yet. The other agents know better, but reconnect a moment later.
-		"a store that has gone back starts an agent that has lost its file beside peers that run": func(t *testing.T) {
+		"a store that was reset starts the worker of an agent that has lost its file next to running peers": func(t *testing.T) {
 			s := enterForming(t, execScene())
 			s.until(time.Minute, "all but one have joined", func() bool { return s.group().Joined == 2 })
 			back := s.store.first.functions.Dump()
@@ -452,14 +452,14 @@ func TestKnownGaps(t *testing.T) {
 			}
 			s.store.first.restart(time.Millisecond, &back, "goes back")
 			s.forgets(p, 0)
-			s.until(4*time.Second, "the worker runs again in round 0 (if not, it is mended)", func() bool {
+			s.until(4*time.Second, "the worker runs again in round 0 (if not, the gap is closed)", func() bool {
 				c := p.living()
 				return c != nil && c.lifted && c.rendezvous.round == 0 && s.phase() == coordination.Running
 			})
 		},
 		// A pod that is released while it is waiting in a round that it has joined starts with that round if it still receives messages from the
 		// store. It is fenced from the next round on.
-		"a pod that is released while it waits starts beside the spare that has its slot": func(t *testing.T) {
+		"a pod that is released while it is waiting starts next to the spare that has its slot": func(t *testing.T) {
 			s := enterForming(t, spareScene(1))
 			s.settles(time.Minute)
 			s.worker(0).agent.pause(2 * time.Second)
@@ -468,10 +468,10 @@ func TestKnownGaps(t *testing.T) {
 			s.until(time.Second, "it waits in round 1", func() bool { c := p.living(); return c != nil && !c.lifted && c.assigned && c.given.round == 1 })
 			p.gone = true // it is gone from the API server, but its node does not know yet
 			s.world.lose(p, true)
-			s.until(10*time.Second, "its worker runs in round 1 (if not, it is mended)", func() bool { c := p.living(); return c != nil && c.lifted && c.rendezvous.round == 1 })
+			s.until(10*time.Second, "its worker runs in round 1 (if not, the gap is closed)", func() bool { c := p.living(); return c != nil && c.lifted && c.rendezvous.round == 1 })
 		},
 		// A repair releases a pod because its slot is missing. In the meantime, the worker has joined and the group is running.
-		"a repair may strike a worker that has just joined": func(t *testing.T) {
+		"a repair may stop a worker that has just joined": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(0).die(1)
 			s.settles(time.Minute)
@@ -480,7 +480,7 @@ func TestKnownGaps(t *testing.T) {
 				t.Fatal(err)
 			}
 			if s.phase() != coordination.Restarting {
-				s.lose("mended: %s", s.phase())
+				s.lose("the gap is closed: %s", s.phase())
 			}
 		},
 	}
@@ -531,6 +531,6 @@ func TestSecondPodOfASlotIsDetected(t *testing.T) {
 		s.leader().createFor(r, leader.CreatePod{Slot: lost.slot, Job: &job, Lost: []string{reason}})
 	}
 	if s.breach == nil || s.breach.Invariant != "S15" {
-		t.Errorf("broken is %v", s.breach)
+		t.Errorf("the breach is %v", s.breach)
 	}
 }

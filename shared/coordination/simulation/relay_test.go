@@ -29,18 +29,18 @@ func TestRelays(t *testing.T) {
 	// relayedScene returns a running group in which the first worker is the relay of the others.
 	relayedScene := func(t *testing.T) *scene {
 		s := enter(t, withRelays())
-		s.until(2*time.Minute, "all use the relay", func() bool { return len(s.pods[0].agent.relaying.served) == 3 })
+		s.until(2*time.Minute, "all members use the relay", func() bool { return len(s.pods[0].agent.relaying.served) == 3 })
 		return s
 	}
 	stories := map[string]struct {
 		relay func(*scene, *agent)
 		limit time.Duration
 	}{
-		"a restart through a relay":            {func(*scene, *agent) {}, 2 * time.Second},
-		"a relay that lies idle delays it":     {func(s *scene, r *agent) { r.relaying.idle = s.now + time.Hour }, time.Minute},
-		"a relay that hangs delays it":         {func(s *scene, r *agent) { r.pause(time.Hour) }, 15 * time.Minute},
-		"a relay that falls behind delays it":  {func(s *scene, r *agent) { r.relaying.late, r.relaying.lag = s.now+time.Hour, time.Second }, 6 * time.Second},
-		"a relay dies, and so does its worker": {func(_ *scene, r *agent) { r.crash() }, 8 * time.Second},
+		"a restart through a relay":                    {func(*scene, *agent) {}, 2 * time.Second},
+		"an idle relay delays the restart":             {func(s *scene, r *agent) { r.relaying.idle = s.now + time.Hour }, time.Minute},
+		"a relay that hangs delays the restart":        {func(s *scene, r *agent) { r.pause(time.Hour) }, 15 * time.Minute},
+		"a relay that falls behind delays the restart": {func(s *scene, r *agent) { r.relaying.late, r.relaying.lag = s.now+time.Hour, time.Second }, 6 * time.Second},
+		"a relay dies, and so does its worker":         {func(_ *scene, r *agent) { r.crash() }, 8 * time.Second},
 	}
 	for name, story := range stories {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestRelaysJoinSeveralMembersAtOnce(t *testing.T) {
 		return c
 	}})
 	if len(b.Broken) > 0 || several.Load() < 20 {
-		t.Errorf("%d of %d calls of relays have several members, %v", several.Load(), calls.Load(), b.Broken)
+		t.Errorf("%d of %d calls by relays have several members, %v", several.Load(), calls.Load(), b.Broken)
 	}
 }
 

@@ -15,7 +15,7 @@ func TestSeeds(t *testing.T) {
 	}
 	t.Logf("%d seeds, %d faults, %d rounds, %d orders to stop, %d events", b.Seeds, b.Faults, b.Rounds, b.Orders, b.Events)
 	if b.Orders < b.Seeds/10 {
-		t.Errorf("%d orders in %d histories: they test nothing", b.Orders, b.Seeds)
+		t.Errorf("%d orders in %d histories, so they test nothing", b.Orders, b.Seeds)
 	}
 }
 

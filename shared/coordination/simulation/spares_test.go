@@ -30,14 +30,14 @@ func TestSpares(t *testing.T) {
 			s := enter(t, spareScene(1))
 			spare := s.spare(0)
 			s.worker(1).fail()
-			s.until(500*time.Millisecond, "all run again", func() bool {
+			s.until(500*time.Millisecond, "all workers are running again", func() bool {
 				g, c := s.group(), spare.living()
 				return g.Phase == coordination.Running && g.Round == 1 && c != nil && c.lifted && c.slot == s.slots[1]
 			})
 			s.settles(time.Minute)
 			s.wants(1, 1, 1, 2)
 			if next := s.worker(1); !next.waits || next.living() == nil || next.living().lifted {
-				s.lose("%s does not wait as the next spare", next.uid)
+				s.lose("%s is not waiting as the next spare", next.uid)
 			}
 		},
 		"a deleted pod's death opens the round, which the spare joins": func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestSpares(t *testing.T) {
 				s.lose("%s holds the slot", s.holds(1))
 			}
 		},
-		"of more losses than spares the rest gets new pods": func(t *testing.T) {
+		"if there are more losses than spares, the remaining slots get new pods": func(t *testing.T) {
 			s := enter(t, spareScene(1))
 			spare := s.spare(0)
 			s.worker(0).fail()
@@ -69,19 +69,19 @@ func TestSpares(t *testing.T) {
 		"a second loss before the new spare is ready": func(t *testing.T) {
 			s := enter(t, spareScene(1))
 			s.worker(1).fail()
-			s.until(time.Second, "all run again", func() bool { return s.phase() == coordination.Running && s.group().Round == 1 })
+			s.until(time.Second, "all workers are running again", func() bool { return s.phase() == coordination.Running && s.group().Round == 1 })
 			if next := s.podOf(s.api.current.uid, s.slots[1]); next != nil && next.phase == podRunning {
-				s.lose("the new spare is ready already")
+				s.lose("the new spare is already ready")
 			}
 			s.worker(2).fail()
 			s.settles(time.Minute)
 			s.wants(1, 2, 2, 4)
 		},
-		"two leaders in succession give two slots": func(t *testing.T) {
+		"two leaders in succession assign two slots": func(t *testing.T) {
 			s := enter(t, spareScene(2))
 			first, second := s.spare(0), s.spare(1)
 			s.worker(1).fail()
-			s.until(time.Second, "the slot is given", func() bool { return s.group().givenTo(s.slots[1]) == first.uid })
+			s.until(time.Second, "the slot is assigned", func() bool { return s.group().givenTo(s.slots[1]) == first.uid })
 			before := s.leader()
 			before.pause(40 * time.Second)
 			s.until(30*time.Second, "another leads", func() bool { return s.leader() != nil && s.leader() != before })
@@ -92,7 +92,7 @@ func TestSpares(t *testing.T) {
 				s.lose("%s and %s hold the slots", s.holds(1), s.holds(2))
 			}
 		},
-		"a node that is cut off keeps its slot without evidence, and is fenced when it returns": func(t *testing.T) {
+		"a pod on a disconnected node keeps its slot without evidence, and is fenced when the node returns": func(t *testing.T) {
 			s := enter(t, spareScene(1))
 			spare, old := s.spare(0), s.worker(1)
 			old.node.cut = true
@@ -110,9 +110,9 @@ func TestSpares(t *testing.T) {
 			stopped := func() bool { c := old.living(); return c == nil || !c.lifted }
 			s.until(time.Minute, "its agent has stopped the worker", stopped)
 			s.worker(0).die(1)
-			s.until(time.Minute, "all run again", func() bool { return s.phase() == coordination.Running && s.group().Round == 2 })
+			s.until(time.Minute, "all workers are running again", func() bool { return s.phase() == coordination.Running && s.group().Round == 2 })
 			if !stopped() || !s.truth.isFenced(old) {
-				s.lose("the old worker runs in round %d", old.living().rendezvous.round)
+				s.lose("the old worker is running in round %d", old.living().rendezvous.round)
 			}
 			old.terminate()
 			s.settles(time.Minute)
@@ -120,7 +120,7 @@ func TestSpares(t *testing.T) {
 				s.lose("%s holds the slot", s.holds(1))
 			}
 		},
-		"a pod whose agent has lost the store is no lost pod": func(t *testing.T) {
+		"a pod whose agent cannot reach the store is not lost": func(t *testing.T) {
 			s := enter(t, spareScene(1))
 			old := s.worker(1)
 			old.agent.link.breakSilently(2 * time.Minute)
@@ -131,11 +131,11 @@ func TestSpares(t *testing.T) {
 				s.lose("%s holds the slot", s.holds(1))
 			}
 		},
-		"a spare that is given a slot while its Job is deleted is lost like any other": func(t *testing.T) {
+		"a spare that is assigned a slot while its Job is deleted is lost like any other pod": func(t *testing.T) {
 			s := enter(t, spareScene(1))
 			spare := s.spare(0)
 			s.worker(1).fail()
-			s.until(time.Second, "the slot is given", func() bool { return s.group().givenTo(s.slots[1]) == spare.uid })
+			s.until(time.Second, "the slot is assigned", func() bool { return s.group().givenTo(s.slots[1]) == spare.uid })
 			if spare.given != "" {
 				s.lose("it is annotated already")
 			}
@@ -146,7 +146,7 @@ func TestSpares(t *testing.T) {
 				s.lose("%s holds the slot", s.holds(1))
 			}
 		},
-		"a spare that its Job is about to delete is given no slot": func(t *testing.T) {
+		"a spare that its Job is about to delete is not assigned a slot": func(t *testing.T) {
 			s := enter(t, spareScene(2))
 			first, second := s.spare(0), s.spare(1)
 			first.job.kicked = true // the Job controller is slow
@@ -156,7 +156,7 @@ func TestSpares(t *testing.T) {
 			s.worker(2).fail()
 			s.passes(2 * time.Second)
 			if g := s.group(); g.givenTo(s.slots[1]) == second.uid || g.givenTo(s.slots[2]) == second.uid {
-				s.lose("%s was given a slot", second.uid)
+				s.lose("%s was assigned a slot", second.uid)
 			}
 			first.job.kicked = false
 			first.job.kick()
@@ -165,7 +165,7 @@ func TestSpares(t *testing.T) {
 				s.lose("%s and %s hold the slots", s.holds(1), s.holds(2))
 			}
 		},
-		"a spare that is lost leaves its slot to the slot's own pod": func(t *testing.T) {
+		"when a spare is lost, its slot is assigned to the slot's own pod": func(t *testing.T) {
 			s := enter(t, spareScene(1))
 			spare := s.spare(0)
 			s.worker(1).fail()
@@ -177,7 +177,7 @@ func TestSpares(t *testing.T) {
 				s.lose("%s holds the slot, not %s", s.holds(1), own.uid)
 			}
 		},
-		"an empty store is told who works where, and nobody is stopped": func(t *testing.T) {
+		"assigned slots are restored in an empty store, and no worker is stopped": func(t *testing.T) {
 			s := enter(t, spareScene(1))
 			spare := s.spare(0)
 			s.worker(1).fail()
@@ -190,18 +190,18 @@ func TestSpares(t *testing.T) {
 				s.lose("%s holds the slot", s.holds(1))
 			}
 		},
-		"a leader that crashes before it has annotated the spare is followed by one that does": func(t *testing.T) {
+		"if a leader crashes before it has annotated the spare, the next leader does so": func(t *testing.T) {
 			s := enter(t, spareScene(1))
 			spare := s.spare(0)
 			s.worker(1).fail()
-			s.until(time.Second, "the slot is given", func() bool { return s.group().givenTo(s.slots[1]) == spare.uid })
+			s.until(time.Second, "the slot is assigned", func() bool { return s.group().givenTo(s.slots[1]) == spare.uid })
 			s.leader().crash()
 			if spare.given != "" {
 				s.lose("it is annotated already")
 			}
 			s.settles(2 * time.Minute)
 			if spare.given != s.slots[1] {
-				s.lose("its annotation says %q", spare.given)
+				s.lose("its annotation is %q", spare.given)
 			}
 		},
 		"a pod that fails right after its Job was recreated": func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestSpares(t *testing.T) {
 			s.worker(2).fail()
 			s.settles(5 * time.Minute)
 		},
-		"when all have finished, all pods succeed": func(t *testing.T) {
+		"when all workers have finished, all pods succeed": func(t *testing.T) {
 			s := enter(t, spareScene(1))
 			s.worker(1).fail()
 			s.settles(time.Minute)

@@ -27,7 +27,7 @@ func enter(t *testing.T, shape Shape) *scene {
 func enterForming(t *testing.T, shape Shape) *scene {
 	t.Helper()
 	s := &scene{newWorld(1, shape, Mutant{}, &transcript{on: true}), t}
-	s.until(time.Minute, "one has joined", func() bool { g := s.group(); return g != nil && g.Joined == 1 })
+	s.until(time.Minute, "one worker has joined", func() bool { g := s.group(); return g != nil && g.Joined == 1 })
 	return s
 }
 
@@ -66,7 +66,7 @@ func (s *scene) until(d time.Duration, what string, done func() bool) {
 	s.t.Helper()
 	for limit := s.now + d; !done(); {
 		if s.now >= limit {
-			s.lose("after %s not yet: %s (%s)", d, what, s.unsettled())
+			s.lose("not observed within %s: %s (%s)", d, what, s.unsettled())
 		}
 		s.passes(5 * time.Millisecond)
 	}
