@@ -20,7 +20,7 @@ func TestCertificateIsCopiedFromTheSecret(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(folder); err == nil {
-		t.Error("a Secret without a certificate made a folder")
+		t.Error("a Secret without a certificate created the folder")
 	}
 	for _, content := range []string{"first", "renewed"} {
 		data := map[string][]byte{"tls.crt": []byte(content + " c"), "tls.key": []byte(content + " k"), "ca.key": []byte("secret")}
@@ -45,17 +45,17 @@ func TestUnchangedFileIsNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) < time.Minute {
-		t.Errorf("it was written again: %v %v", info, err)
+		t.Errorf("the file was written again: %v %v", info, err)
 	}
 }
 
 func TestMountedSecretIsNotWritten(t *testing.T) {
 	for _, cause := range []error{syscall.EROFS, syscall.EACCES} {
 		if err := error(&fs.PathError{Op: "open", Path: "tls.key", Err: cause}); !readOnly(err) {
-			t.Errorf("%v is not known as read-only", err)
+			t.Errorf("%v does not count as read-only", err)
 		}
 	}
 	if readOnly(nil) || readOnly(syscall.ENOSPC) || readOnly(errNoCertificate) {
-		t.Error("anything is read-only")
+		t.Error("an unrelated error counts as read-only")
 	}
 }

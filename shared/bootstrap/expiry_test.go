@@ -62,13 +62,13 @@ func TestCertificateExpiryMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := served(t, registry); len(got) != 0 {
-		t.Errorf("without a certificate it is %v", got)
+		t.Errorf("without a certificate, the metric is %v", got)
 	}
 	end := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	for range 2 { // the certificate is renewed
 		certificateUntil(t, folder, end)
 		if got := served(t, registry); got["jobset"] != float64(end.Unix()) {
-			t.Errorf("it is %v, want %d", got, end.Unix())
+			t.Errorf("the metric is %v, want %d", got, end.Unix())
 		}
 		end = end.AddDate(1, 0, 0)
 	}
@@ -76,7 +76,7 @@ func TestCertificateExpiryMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := served(t, registry); len(got) != 0 {
-		t.Errorf("of a file that holds none it is %v", got)
+		t.Errorf("with an invalid certificate, the metric is %v", got)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestCertificateExpiryOfLaterManager(t *testing.T) {
 		}
 		certificateUntil(t, folder, time.Unix(int64(len(folder)), 0))
 		if got := served(t, registry); len(got) != 1 {
-			t.Errorf("it is %v", got)
+			t.Errorf("the metric is %v", got)
 		}
 	}
 }

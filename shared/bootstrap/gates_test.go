@@ -27,15 +27,15 @@ func TestGates(t *testing.T) {
 		args []string
 		on   string
 	}{
-		"the defaults":                         {on: "Old"},
-		"the file turns":                       {file: "featureGates: {New: true, Old: false}", on: "New"},
-		"the flag turns":                       {args: []string{"--feature-gates=New=true,Old=false"}, on: "New"},
-		"the flag is repeated":                 {args: []string{"--feature-gates=New=true", "--feature-gates=Newer=true"}, on: "New Newer Old"},
-		"the flag overrides the file":          {file: "featureGates: {New: true, Newer: true}", args: []string{"--feature-gates=New=false"}, on: "Newer Old"},
-		"all alpha gates":                      {file: "featureGates: {AllAlpha: true}", on: "New Newer Old"},
-		"all but the one named":                {file: "featureGates: {AllAlpha: true, New: false}", on: "Newer Old"},
-		"all beta gates":                       {args: []string{"--feature-gates=AllBeta=false"}, on: ""},
-		"one dash and spaces, as people write": {args: []string{"-feature-gates", "New=true, Newer=true"}, on: "New Newer Old"},
+		"the defaults":                {on: "Old"},
+		"set in the file":             {file: "featureGates: {New: true, Old: false}", on: "New"},
+		"set by the flag":             {args: []string{"--feature-gates=New=true,Old=false"}, on: "New"},
+		"the flag is repeated":        {args: []string{"--feature-gates=New=true", "--feature-gates=Newer=true"}, on: "New Newer Old"},
+		"the flag overrides the file": {file: "featureGates: {New: true, Newer: true}", args: []string{"--feature-gates=New=false"}, on: "Newer Old"},
+		"all alpha gates":             {file: "featureGates: {AllAlpha: true}", on: "New Newer Old"},
+		"all but one":                 {file: "featureGates: {AllAlpha: true, New: false}", on: "Newer Old"},
+		"all beta gates":              {args: []string{"--feature-gates=AllBeta=false"}, on: ""},
+		"a single dash and spaces":    {args: []string{"-feature-gates", "New=true, Newer=true"}, on: "New Newer Old"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, err := withStages(t, tc.file, tc.args...)
@@ -49,7 +49,7 @@ func TestGates(t *testing.T) {
 				}
 			}
 			if got := strings.Join(on, " "); got != tc.on {
-				t.Errorf("on are %q, want %q", got, tc.on)
+				t.Errorf("enabled gates: %q, want %q", got, tc.on)
 			}
 		})
 	}

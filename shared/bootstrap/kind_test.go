@@ -39,7 +39,7 @@ func TestAwaitKindWaits(t *testing.T) {
 		"after a moment":                {discovery{failures: 2, err: unknown}, time.Minute, ""},
 		"after an error of another API": {discovery{failures: 1, err: errors.New("metrics.k8s.io is away")}, time.Minute, ""},
 		"never":                         {discovery{failures: -1, err: unknown}, time.Millisecond, "the API server did not serve kind Thing of holdfast.dev/v1 within 1ms: install"},
-		"never asked":                   {discovery{failures: -1, err: errors.New("refused")}, time.Millisecond, "discovering kind Thing of holdfast.dev/v1: refused"},
+		"discovery fails":               {discovery{failures: -1, err: errors.New("refused")}, time.Millisecond, "discovering kind Thing of holdfast.dev/v1: refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := awaitKind(t.Context(), &c.discovery, thing, c.patience)

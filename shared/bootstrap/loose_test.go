@@ -19,9 +19,9 @@ func TestReadLooseConfigReturnsUnknownKeys(t *testing.T) {
 		file, unknown, err string
 		port               int
 	}{
-		"with keys of versions past": {"webhook: {port: 7, colour: red}\nslack: true\n", `unknown field "slack" unknown field "webhook.colour"`, "", 7},
-		"with a value that is none":  {"webhook: {port: high}\n", "", "cannot unmarshal", 0},
-		"that is no YAML":            {"webhook: {\n", "", "yaml: ", 0},
+		"with keys of earlier versions": {"webhook: {port: 7, colour: red}\nslack: true\n", `unknown field "slack" unknown field "webhook.colour"`, "", 7},
+		"with an invalid value":         {"webhook: {port: high}\n", "", "cannot unmarshal", 0},
+		"that is not YAML":              {"webhook: {\n", "", "yaml: ", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o Options

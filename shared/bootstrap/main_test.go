@@ -31,13 +31,13 @@ func TestExitCodes(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		"a clean end":        {},
-		"a failure":          {ran: errors.New("lost it"), code: 1, stderr: "test: lost it\n"},
-		"help":               {args: []string{"--help"}, stdout: "Usage of test:"},
-		"wrong flags":        {args: []string{"--kube-api-qps=0", "--kube-api-burst=0"}, code: 2, stderr: "test: --kube-api-qps (clientConnection.qps): 0 is not above 0; --kube-api-burst"},
-		"an unknown flag":    {args: []string{"--nope"}, code: 2, stderr: "test: unknown flag: --nope\n"},
-		"a missing cluster":  {args: []string{"--kubeconfig=/nowhere/a"}, code: 1, stderr: "test: finding the cluster: "},
-		"a file of nonsense": {args: []string{"--config=/dev/null"}, code: 2, stderr: "test: --config /dev/null: "},
+		"a clean exit":      {},
+		"a failure":         {ran: errors.New("lost it"), code: 1, stderr: "test: lost it\n"},
+		"help":              {args: []string{"--help"}, stdout: "Usage of test:"},
+		"wrong flags":       {args: []string{"--kube-api-qps=0", "--kube-api-burst=0"}, code: 2, stderr: "test: --kube-api-qps (clientConnection.qps): 0 is not above 0; --kube-api-burst"},
+		"an unknown flag":   {args: []string{"--nope"}, code: 2, stderr: "test: unknown flag: --nope\n"},
+		"a missing cluster": {args: []string{"--kubeconfig=/nowhere/a"}, code: 1, stderr: "test: finding the cluster: "},
+		"an invalid file":   {args: []string{"--config=/dev/null"}, code: 2, stderr: "test: --config /dev/null: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProgram()
@@ -64,8 +64,8 @@ func TestSignals(t *testing.T) {
 		signals int
 		want    func(*os.ProcessState) bool
 	}{
-		"one signal ends it cleanly": {"obedient", 1, func(s *os.ProcessState) bool { return s.ExitCode() == 0 }},
-		"the second ends it at once": {"stubborn", 2, func(s *os.ProcessState) bool {
+		"one signal causes a clean exit": {"obedient", 1, func(s *os.ProcessState) bool { return s.ExitCode() == 0 }},
+		"the second causes an immediate exit": {"stubborn", 2, func(s *os.ProcessState) bool {
 			status, ok := s.Sys().(syscall.WaitStatus)
 			return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
 		}},
@@ -93,7 +93,7 @@ func TestSignals(t *testing.T) {
 			}
 			_ = cmd.Wait()
 			if !tc.want(cmd.ProcessState) {
-				t.Errorf("it ended with %s", cmd.ProcessState)
+				t.Errorf("the process ended with %s", cmd.ProcessState)
 			}
 		})
 	}

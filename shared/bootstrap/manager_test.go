@@ -25,7 +25,7 @@ func TestMetricsServer(t *testing.T) {
 	}
 	secure := o.metricsServer(change)
 	if !secure.SecureServing || secure.FilterProvider == nil {
-		t.Error("metrics are open to everybody")
+		t.Error("metrics are served without authorization")
 	}
 	var config tls.Config
 	for _, change := range secure.TLSOpts {
@@ -97,7 +97,7 @@ func TestWaitForCertificate(t *testing.T) {
 			t.Errorf("got %v, %v", err, check(nil))
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("it does not see the certificate")
+		t.Error("the certificate was not detected")
 	}
 }
 
@@ -116,9 +116,9 @@ func TestLeaseUserAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := lock.Get(t.Context()); err == nil {
-		t.Error("there is a Lease")
+		t.Error("reading the Lease succeeded, want an error")
 	}
 	if agent := <-agents; !strings.HasPrefix(agent, "jobset/") {
-		t.Errorf("it is asked for by %q", agent)
+		t.Errorf("the Lease was requested with User-Agent %q", agent)
 	}
 }

@@ -107,7 +107,7 @@ func TestFileSetsAllOptions(t *testing.T) {
 		t.Error(diff)
 	}
 	if !p.Enabled("Free") {
-		t.Error("the gates are not as the file says")
+		t.Error("the gates in the file have no effect")
 	}
 }
 
@@ -128,7 +128,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 		t.Errorf("got %+v", p.Options)
 	}
 	if renew, retry := p.Leader.renew(), p.Leader.retry(); renew != 8*time.Second*2/3 || retry != time.Second {
-		t.Errorf("the file's times survive alongside the flag's duration: %s, %s", renew, retry)
+		t.Errorf("the file's times were kept although the flag sets the duration: %s, %s", renew, retry)
 	}
 }
 
@@ -138,11 +138,11 @@ func TestExternalCertificates(t *testing.T) {
 		args     []string
 		internal bool
 	}{
-		"by default the program makes its own": {internal: true},
-		"a folder in the file is only a place": {file: "webhook: {certDir: /certs}", internal: true},
-		"the flag means another keeper":        {args: []string{"--webhook-cert-dir=/certs"}},
-		"the flag beats the file":              {file: "internalCertManagement: {enable: true}", args: []string{"--webhook-cert-dir=/certs"}},
-		"the file can turn it off":             {file: "internalCertManagement: {enable: false}"},
+		"by default, the program creates its own":     {internal: true},
+		"a folder in the file only sets the location": {file: "webhook: {certDir: /certs}", internal: true},
+		"the flag means an external certificate":      {args: []string{"--webhook-cert-dir=/certs"}},
+		"the flag overrides the file":                 {file: "internalCertManagement: {enable: true}", args: []string{"--webhook-cert-dir=/certs"}},
+		"the file can disable it":                     {file: "internalCertManagement: {enable: false}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := complete(t, tc.file, tc.args...)
@@ -159,31 +159,31 @@ func TestAllErrorsAreReported(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"two flags":              {args: []string{"--kube-api-qps=0", "--max-concurrent-reconciles=0"}, want: []string{"--kube-api-qps", "--max-concurrent-reconciles"}},
-		"a flag and a field":     {args: []string{"--kube-api-burst=0"}, file: "clientConnection: {qps: -1}", want: []string{"--kube-api-burst", "clientConnection.qps"}},
-		"two unknown fields":     {file: "webhook: {prot: 1}\nmetric: {}", want: []string{`unknown field "webhook.prot"`, `unknown field "metric"`}},
-		"a field twice":          {file: "metrics: {}\nmetrics: {}", want: []string{`"metrics" already set`}},
-		"a field of wrong type":  {file: "webhook: {port: yes}", want: []string{"webhook.port"}},
-		"a wrong case":           {file: "Webhook: {}", want: []string{`unknown field "Webhook"`}},
-		"no YAML":                {file: "a: b: c", want: []string{"yaml"}},
-		"an unknown gate":        {file: "featureGates: {Nope: true}", want: []string{"--feature-gates (featureGates): unrecognized feature gate: Nope"}},
-		"a locked gate":          {file: "featureGates: {Locked: false}", want: []string{"cannot set feature gate Locked to false, feature is locked to true"}},
-		"another lock":           {file: "leaderElection: {resourceLock: endpoints}", want: []string{`leaderElection.resourceLock: "endpoints"`}},
-		"no namespace":           {args: []string{"--leader-elect"}, want: []string{"--leader-election-namespace", "POD_NAMESPACE"}},
-		"a short lease":          {args: []string{"--leader-elect", "--leader-election-namespace=a", "--leader-election-lease-duration=2s"}, want: []string{"--leader-election-lease-duration (leaderElection.leaseDuration): 2s is below 3s"}},
-		"a late renewal":         {args: []string{"--leader-election-namespace=a"}, file: "leaderElection: {leaderElect: true, leaseDuration: 9s, renewDeadline: 9s}", want: []string{"renewDeadline: 9s"}},
-		"a slow retry":           {args: []string{"--leader-election-namespace=a"}, file: "leaderElection: {leaderElect: true, retryPeriod: 5s}", want: []string{"retryPeriod: 5s"}},
-		"webhooks of nowhere":    {args: []string{"--webhooks"}, want: []string{"--webhooks: the namespace of Service service is not known"}},
-		"a port out of range":    {args: []string{"--webhooks", "--webhook-cert-dir=a", "--webhook-port=70000"}, want: []string{"--webhook-port (webhook.port): 70000"}},
-		"an address":             {args: []string{"--metrics-bind-address=8443", "--health-probe-bind-address="}, want: []string{`(metrics.bindAddress): "8443"`, `(health.healthProbeBindAddress): ""`}},
-		"a path":                 {file: "health: {readinessEndpointName: ready}", want: []string{`health.readinessEndpointName: "ready"`}},
-		"one path for both":      {file: "health: {readinessEndpointName: /healthz}", want: []string{"both endpoints are /healthz"}},
-		"a TLS version":          {file: "tls: {minVersion: VersionTLS11}", want: []string{`tls.minVersion: "VersionTLS11"`}},
-		"suites with TLS 1.3":    {file: "tls: {minVersion: VersionTLS13, cipherSuites: [A]}", want: []string{"tls.cipherSuites: must be empty with VersionTLS13"}},
-		"an insecure suite":      {file: "tls: {cipherSuites: [TLS_RSA_WITH_RC4_128_SHA]}", want: []string{`tls.cipherSuites: "TLS_RSA_WITH_RC4_128_SHA"`}},
-		"an unknown flag":        {args: []string{"--nope"}, want: []string{"unknown flag: --nope"}},
-		"an argument":            {args: []string{"start"}, want: []string{`unexpected argument "start"`}},
-		"a file that is missing": {args: []string{"--config=/nowhere/a.yaml"}, want: []string{"--config", "/nowhere/a.yaml", "no such file"}},
+		"two flags":                    {args: []string{"--kube-api-qps=0", "--max-concurrent-reconciles=0"}, want: []string{"--kube-api-qps", "--max-concurrent-reconciles"}},
+		"a flag and a field":           {args: []string{"--kube-api-burst=0"}, file: "clientConnection: {qps: -1}", want: []string{"--kube-api-burst", "clientConnection.qps"}},
+		"two unknown fields":           {file: "webhook: {prot: 1}\nmetric: {}", want: []string{`unknown field "webhook.prot"`, `unknown field "metric"`}},
+		"a field twice":                {file: "metrics: {}\nmetrics: {}", want: []string{`"metrics" already set`}},
+		"a field of wrong type":        {file: "webhook: {port: yes}", want: []string{"webhook.port"}},
+		"wrong case":                   {file: "Webhook: {}", want: []string{`unknown field "Webhook"`}},
+		"no YAML":                      {file: "a: b: c", want: []string{"yaml"}},
+		"an unknown gate":              {file: "featureGates: {Nope: true}", want: []string{"--feature-gates (featureGates): unrecognized feature gate: Nope"}},
+		"a locked gate":                {file: "featureGates: {Locked: false}", want: []string{"cannot set feature gate Locked to false, feature is locked to true"}},
+		"another lock":                 {file: "leaderElection: {resourceLock: endpoints}", want: []string{`leaderElection.resourceLock: "endpoints"`}},
+		"no namespace":                 {args: []string{"--leader-elect"}, want: []string{"--leader-election-namespace", "POD_NAMESPACE"}},
+		"a short lease":                {args: []string{"--leader-elect", "--leader-election-namespace=a", "--leader-election-lease-duration=2s"}, want: []string{"--leader-election-lease-duration (leaderElection.leaseDuration): 2s is below 3s"}},
+		"a late renewal":               {args: []string{"--leader-election-namespace=a"}, file: "leaderElection: {leaderElect: true, leaseDuration: 9s, renewDeadline: 9s}", want: []string{"renewDeadline: 9s"}},
+		"a slow retry":                 {args: []string{"--leader-election-namespace=a"}, file: "leaderElection: {leaderElect: true, retryPeriod: 5s}", want: []string{"retryPeriod: 5s"}},
+		"webhooks without a namespace": {args: []string{"--webhooks"}, want: []string{"--webhooks: the namespace of Service service is not known"}},
+		"a port out of range":          {args: []string{"--webhooks", "--webhook-cert-dir=a", "--webhook-port=70000"}, want: []string{"--webhook-port (webhook.port): 70000"}},
+		"an address":                   {args: []string{"--metrics-bind-address=8443", "--health-probe-bind-address="}, want: []string{`(metrics.bindAddress): "8443"`, `(health.healthProbeBindAddress): ""`}},
+		"a path":                       {file: "health: {readinessEndpointName: ready}", want: []string{`health.readinessEndpointName: "ready"`}},
+		"one path for both":            {file: "health: {readinessEndpointName: /healthz}", want: []string{"both endpoints are /healthz"}},
+		"a TLS version":                {file: "tls: {minVersion: VersionTLS11}", want: []string{`tls.minVersion: "VersionTLS11"`}},
+		"suites with TLS 1.3":          {file: "tls: {minVersion: VersionTLS13, cipherSuites: [A]}", want: []string{"tls.cipherSuites: must be empty with VersionTLS13"}},
+		"an insecure suite":            {file: "tls: {cipherSuites: [TLS_RSA_WITH_RC4_128_SHA]}", want: []string{`tls.cipherSuites: "TLS_RSA_WITH_RC4_128_SHA"`}},
+		"an unknown flag":              {args: []string{"--nope"}, want: []string{"unknown flag: --nope"}},
+		"an argument":                  {args: []string{"start"}, want: []string{`unexpected argument "start"`}},
+		"a missing file":               {args: []string{"--config=/nowhere/a.yaml"}, want: []string{"--config", "/nowhere/a.yaml", "no such file"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := complete(t, tc.file, tc.args...)
@@ -192,7 +192,7 @@ func TestAllErrorsAreReported(t *testing.T) {
 			}
 			for _, part := range tc.want {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("%q does not say %q", err, part)
+					t.Errorf("%q does not contain %q", err, part)
 				}
 			}
 			if strings.Contains(err.Error(), "\n") {

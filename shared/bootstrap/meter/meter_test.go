@@ -22,7 +22,7 @@ func TestZeroCreatesSeries(t *testing.T) {
 	}
 	for _, metric := range families[0].GetMetric() {
 		if metric.GetCounter().GetValue() != 0 {
-			t.Errorf("%v has counted", metric.GetLabel())
+			t.Errorf("the counter %v is not zero", metric.GetLabel())
 		}
 	}
 }

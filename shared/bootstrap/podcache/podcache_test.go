@@ -63,7 +63,7 @@ func TestPodsShareStrings(t *testing.T) {
 	a, b := texts("a"), texts("b")
 	for i := range a {
 		if a[i] != b[i] || unsafe.StringData(a[i]) != unsafe.StringData(b[i]) {
-			t.Errorf("%q and %q are two copies", a[i], b[i])
+			t.Errorf("%q and %q are separate copies", a[i], b[i])
 		}
 	}
 }
@@ -79,8 +79,8 @@ func TestPodsAreListedInPages(t *testing.T) {
 		limit int64
 		want  string
 	}{
-		"any version in pages is the newest, or there are no pages": {500, ""},
-		"any version at once may come from the cache":               {0, "0"},
+		"with a limit, no version, so that the list is paged":            {500, ""},
+		"without a limit, version 0, which may be served from the cache": {0, "0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := lw.ListWithContextFunc(t.Context(), metav1.ListOptions{ResourceVersion: "0", Limit: c.limit, Continue: "next"})
@@ -88,7 +88,7 @@ func TestPodsAreListedInPages(t *testing.T) {
 				t.Fatal(err)
 			}
 			if asked.ResourceVersion != c.want || asked.Limit != c.limit || asked.Continue != "next" {
-				t.Errorf("asked for %+v", asked)
+				t.Errorf("requested %+v", asked)
 			}
 			items := list.(*corev1.PodList).Items
 			if len(items) != 2 || items[1].Name != "b" || items[1].Spec.Containers != nil {

@@ -15,24 +15,24 @@ func TestParse(t *testing.T) {
 		want    Record
 		problem string
 	}{
-		"a full record is read":                {value: `{"epoch":2,"base":1,"recreate":2,"cause":"timeout/1/3"}`, want: Record{Epoch: 2, Base: 1, Recreate: 2, Cause: "timeout/1/3"}},
-		"early failures are read":              {value: `{"epoch":2,"base":3,"early":2}`, want: Record{Epoch: 2, Base: 3, Early: 2}},
-		"a negative number of them is refused": {value: `{"epoch":2,"early":-1}`, problem: "early must not be negative"},
-		"absent numbers are zero":              {value: `{"epoch":1}`, want: Record{Epoch: 1}},
-		"fields of later versions are let be":  {value: `{"epoch":3,"later":{"x":[1]}}`, want: Record{Epoch: 3}},
-		"the largest epoch is read":            {value: `{"epoch":2147483647}`, want: Record{Epoch: math.MaxInt32}},
-		"an empty value is refused":            {value: ``, problem: "unexpected end"},
-		"text is refused":                      {value: `two`, problem: "invalid character"},
-		"a plain number is refused":            {value: `2`, problem: "cannot unmarshal"},
-		"null is no record":                    {value: `null`, problem: "epoch must be 1 or more"},
-		"an absent epoch is refused":           {value: `{"base":1}`, problem: "epoch must be 1 or more"},
-		"a negative base is refused":           {value: `{"epoch":2,"base":-1}`, problem: "base must not be negative"},
-		"a negative recreate is refused":       {value: `{"epoch":2,"recreate":-1}`, problem: "recreate must be between"},
-		"a recreate to come is refused":        {value: `{"epoch":2,"recreate":3}`, problem: "recreate must be between"},
-		"an epoch beyond int32 is refused":     {value: `{"epoch":2147483648}`, problem: "cannot unmarshal"},
-		"trailing text is refused":             {value: `{"epoch":2} x`, problem: "invalid character"},
-		"a fraction is refused":                {value: `{"epoch":1.5}`, problem: "cannot unmarshal"},
-		"a string as a number is refused":      {value: `{"epoch":"2"}`, problem: "cannot unmarshal"},
+		"a full record is read":                           {value: `{"epoch":2,"base":1,"recreate":2,"cause":"timeout/1/3"}`, want: Record{Epoch: 2, Base: 1, Recreate: 2, Cause: "timeout/1/3"}},
+		"early failures are read":                         {value: `{"epoch":2,"base":3,"early":2}`, want: Record{Epoch: 2, Base: 3, Early: 2}},
+		"a negative number of early failures is rejected": {value: `{"epoch":2,"early":-1}`, problem: "early must not be negative"},
+		"absent numbers are zero":                         {value: `{"epoch":1}`, want: Record{Epoch: 1}},
+		"fields of later versions are ignored":            {value: `{"epoch":3,"later":{"x":[1]}}`, want: Record{Epoch: 3}},
+		"the largest epoch is read":                       {value: `{"epoch":2147483647}`, want: Record{Epoch: math.MaxInt32}},
+		"an empty value is rejected":                      {value: ``, problem: "unexpected end"},
+		"text is rejected":                                {value: `two`, problem: "invalid character"},
+		"a plain number is rejected":                      {value: `2`, problem: "cannot unmarshal"},
+		"null is rejected":                                {value: `null`, problem: "epoch must be 1 or more"},
+		"a missing epoch is rejected":                     {value: `{"base":1}`, problem: "epoch must be 1 or more"},
+		"a negative base is rejected":                     {value: `{"epoch":2,"base":-1}`, problem: "base must not be negative"},
+		"a negative recreate is rejected":                 {value: `{"epoch":2,"recreate":-1}`, problem: "recreate must be between"},
+		"a future recreate is rejected":                   {value: `{"epoch":2,"recreate":3}`, problem: "recreate must be between"},
+		"an epoch beyond int32 is rejected":               {value: `{"epoch":2147483648}`, problem: "cannot unmarshal"},
+		"trailing text is rejected":                       {value: `{"epoch":2} x`, problem: "invalid character"},
+		"a fraction is rejected":                          {value: `{"epoch":1.5}`, problem: "cannot unmarshal"},
+		"a string as a number is rejected":                {value: `{"epoch":"2"}`, problem: "cannot unmarshal"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func requireProblem(t *testing.T, err error, problem string) {
 		return
 	}
 	if err == nil || !strings.Contains(err.Error(), problem) || !strings.Contains(err.Error(), Annotation) {
-		t.Errorf("got error %v, want one that names %s and says %q", err, Annotation, problem)
+		t.Errorf("got error %v, want one that contains %s and %q", err, Annotation, problem)
 	}
 }
 
@@ -80,15 +80,15 @@ func TestNext(t *testing.T) {
 			open: func() (Record, bool) { return now.Next("suspend/7", 9) },
 			want: now,
 		},
-		"a fail-over makes what came before stale": {
+		"a full recreation makes earlier Jobs stale": {
 			open: func() (Record, bool) { return now.NextRecreate("timeout/4/2", 3) },
 			want: Record{Epoch: 5, Base: 3, Recreate: 5, Cause: "timeout/4/2"}, opened: true,
 		},
-		"a fail-over for the same cause opens nothing": {
+		"a full recreation for the same cause opens nothing": {
 			open: func() (Record, bool) { return now.NextRecreate("suspend/7", 3) },
 			want: now,
 		},
-		"the last number is never passed": {
+		"the maximum epoch is never exceeded": {
 			open: func() (Record, bool) { return Record{Epoch: math.MaxInt32}.Next("suspend/1", 0) },
 			want: Record{Epoch: math.MaxInt32},
 		},
@@ -111,7 +111,7 @@ func TestJobsBeforeAFullRecreationAreStale(t *testing.T) {
 		}
 	}
 	if First().Stale(OfJob(nil)) {
-		t.Error("without a fail-over a Job without the annotation is stale")
+		t.Error("without a full recreation, a Job without the annotation is stale")
 	}
 }
 
@@ -123,7 +123,7 @@ func TestEpochOfAPodByItsCreationTime(t *testing.T) {
 		}
 	}
 	if got := First().OfPod(time.Unix(1, 0)); got != 1 {
-		t.Errorf("without a time it is of epoch %d", got)
+		t.Errorf("without a time, the epoch is %d", got)
 	}
 }
 

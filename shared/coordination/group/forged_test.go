@@ -68,7 +68,7 @@ func TestForgedRecords(t *testing.T) {
 		}
 	}
 	if foreign < 100 || foreign > 900 {
-		t.Errorf("%d of 1000 are foreign: it shows little", foreign)
+		t.Errorf("only %d of 1000 values are foreign, so the test shows little", foreign)
 	}
 }
 
@@ -151,6 +151,6 @@ func TestCallsOnForgedRecords(t *testing.T) {
 		}
 	}
 	if refused < 300 {
-		t.Errorf("only %d calls were refused: it shows little", refused)
+		t.Errorf("only %d calls were rejected, so the test shows little", refused)
 	}
 }

@@ -36,13 +36,13 @@ func TestDeathIsTheFirstReportToAnEmptyStore(t *testing.T) {
 	}
 	l := call(rounds.Down("fresh", 0, rounds.Death{Slot: dead, ID: "a", Round: 1, Ran: true, Saw: true, Cause: "exit"}))
 	if l.Round != 2 || !l.Restarting() {
-		t.Fatalf("after the death the level is %s", l)
+		t.Fatalf("after the death, the level is %s", l)
 	}
 	for i, s := range []rounds.Slot{dead, peer} {
 		member := rounds.Member{Slot: s, ID: fmt.Sprint("b", i), Attempt: 2, Ran: true, Past: rounds.Past{Kind: rounds.PastRan}}
 		l = call(rounds.Join("fresh", 0, 2, 1, member))
 	}
 	if l.Round != 2 || !l.Running() {
-		t.Errorf("with all back the level is %s: somebody is restarted twice", l)
+		t.Errorf("after all have rejoined, the level is %s: a worker is restarted twice", l)
 	}
 }

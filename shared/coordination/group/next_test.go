@@ -54,33 +54,33 @@ func TestNext(t *testing.T) {
 		config string // part of the expected configuration
 	}{
 		"nothing is stored": {nil, wanted(), Opens, "2 i2 2 0 A 0 0 0 - 0", "n0 1 e0 1 n1 4 e1 2 u:js-driver 0 1 1 0 gate u:js-worker 1 2 2 1 held"},
-		"the store has lost it": {
+		"the store has lost the group": {
 			nil, wanted(func(w *Wanted) { w.Round, w.Entered, w.Fenced = 3, 2, []string{"pod-a"} }), Opens, "2 i2 2 0 A 3 0 2 - 0", "x:pod-a 1",
 		},
-		"it is new and suspended":         {nil, wanted(suspend), Opens, "2 i2 2 0 C 0 0 0 - 0", ""},
-		"it is as wanted":                 {stored(t, wanted()), wanted(), "", "", ""},
-		"a later generation":              {stored(t, wanted()), wanted(func(w *Wanted) { w.Generation = 3 }), Regenerates, "2 i2 3 0 A 0 0 0 - 0", "gen 3"},
-		"an earlier generation":           {stored(t, wanted()), wanted(func(w *Wanted) { w.Generation = 1 }), "", "", ""},
-		"suspended":                       {stored(t, wanted()), wanted(suspend), Closes, "2 i1 2 9 C 3 2 2 - 0", ""},
-		"suspended already":               {stored(t, wanted(suspend)), wanted(suspend), "", "", ""},
-		"resumed":                         {stored(t, wanted(suspend)), wanted(), Resumes, "2 i2 2 0 A 3 0 2 - 0", ""},
-		"more workers":                    {stored(t, wanted()), wanted(func(w *Wanted) { w.Stages = slices.Clone(twoSteps); w.Stages[1].Jobs = 3 }), Resizes, "2 i2 2 0 A 3 0 2 - 0", "n1 6"},
-		"a larger budget":                 {stored(t, wanted()), wanted(func(w *Wanted) { w.Limit = 6 }), Adjusts, "2 i1 2 9 A 3 2 2 - 0", "limit 6"},
-		"another leader":                  {stored(t, wanted()), wanted(func(w *Wanted) { w.Token.Transitions = 2 }), Adjusts, "2 i1 2 9 A 3 2 2 - 0", ""},
-		"no time is left for a restart":   {stored(t, wanted(), func(o *rounds.Stored) { o.State.Started = 1 }), wanted(func(w *Wanted) { w.GiveUp = true }), GivesUp, "2 i1 2 9 R 3 1 2 - 0", ""},
-		"the restart has ended meanwhile": {stored(t, wanted()), wanted(func(w *Wanted) { w.GiveUp = true }), "", "", ""},
+		"the group is new and suspended":        {nil, wanted(suspend), Opens, "2 i2 2 0 C 0 0 0 - 0", ""},
+		"the group is as wanted":                {stored(t, wanted()), wanted(), "", "", ""},
+		"a later generation":                    {stored(t, wanted()), wanted(func(w *Wanted) { w.Generation = 3 }), Regenerates, "2 i2 3 0 A 0 0 0 - 0", "gen 3"},
+		"an earlier generation":                 {stored(t, wanted()), wanted(func(w *Wanted) { w.Generation = 1 }), "", "", ""},
+		"suspended":                             {stored(t, wanted()), wanted(suspend), Closes, "2 i1 2 9 C 3 2 2 - 0", ""},
+		"suspended already":                     {stored(t, wanted(suspend)), wanted(suspend), "", "", ""},
+		"resumed":                               {stored(t, wanted(suspend)), wanted(), Resumes, "2 i2 2 0 A 3 0 2 - 0", ""},
+		"more workers":                          {stored(t, wanted()), wanted(func(w *Wanted) { w.Stages = slices.Clone(twoSteps); w.Stages[1].Jobs = 3 }), Resizes, "2 i2 2 0 A 3 0 2 - 0", "n1 6"},
+		"a larger budget":                       {stored(t, wanted()), wanted(func(w *Wanted) { w.Limit = 6 }), Adjusts, "2 i1 2 9 A 3 2 2 - 0", "limit 6"},
+		"another leader":                        {stored(t, wanted()), wanted(func(w *Wanted) { w.Token.Transitions = 2 }), Adjusts, "2 i1 2 9 A 3 2 2 - 0", ""},
+		"a restart has timed out":               {stored(t, wanted(), func(o *rounds.Stored) { o.State.Started = 1 }), wanted(func(w *Wanted) { w.GiveUp = true }), GivesUp, "2 i1 2 9 R 3 1 2 - 0", ""},
+		"the restart has ended in the meantime": {stored(t, wanted()), wanted(func(w *Wanted) { w.GiveUp = true }), "", "", ""},
 		"a stage that others wait for has finished": {
 			stored(t, wanted(), finished(1, 0)), wanted(), Leaves, "2 i1 2 9 A 3 2 2 0 0", "n0 0",
 		},
 		"half of a stage has finished": {stored(t, wanted(), finished(0, 2)), wanted(), "", "", ""},
 		"all have finished":            {stored(t, wanted(), finished(1, 4)), wanted(), Completes, "2 i1 2 9 D 3 2 2 - 0", ""},
-		"all that is needed has finished": {
+		"all needed workers have finished": {
 			stored(t, wanted(oneNeeded), finished(4, 0)), wanted(oneNeeded), Completes, "2 i1 2 9 D 3 2 2 - 0", "",
 		},
-		"workers that nobody holds have finished": {
+		"workers that are not held have finished": {
 			stored(t, wanted(unheld), finished(0, 4)), wanted(unheld), Leaves, "2 i1 2 9 A 3 2 2 1 0", "n1 0",
 		},
-		"the Jobs know of a finished worker while joins are waited for": {
+		"the Jobs report a finished worker while the group is waiting for joins": {
 			stored(t, wanted(unheld), func(o *rounds.Stored) { o.State.Started = 1 }), wanted(unheld, func(w *Wanted) { w.Finished = []string{"js-worker-0-1", "js-other-0-0"} }),
 			Knows, "2 i1 2 9 A 3 1 2 - 0", "",
 		},

@@ -45,7 +45,7 @@ func TestAccounts(t *testing.T) {
 		records []coordination.Record
 		want    []string
 	}{
-		"a formation is no restart": {Group{}, []coordination.Record{formed()}, nil},
+		"a formation is not a restart": {Group{}, []coordination.Record{formed()}, nil},
 		"a formation that was abandoned after an abandoned restart": {
 			Group{Epoch: epoch.Record{Epoch: 3, Recreate: 3, Cause: "forming/2/0"}},
 			[]coordination.Record{slow, timeout, changed(again, func(r *coordination.Record) { r.Generation = 3 })},
@@ -53,21 +53,21 @@ func TestAccounts(t *testing.T) {
 				"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 60010=3+7+0+60000 abandoned",
 				"3.0 1970-01-01T00:01:01.100Z recreation forming - 4000=0+0+0+4000",
 			}},
-		"all run when all are in sync": {Group{}, []coordination.Record{formed(), restarted()},
+		"a restart ends when all workers are in sync": {Group{}, []coordination.Record{formed(), restarted()},
 			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1001=3+7+0+991"}},
-		"a restart that goes on has no account yet": {Group{}, []coordination.Record{slow}, nil},
-		"unless nothing follows any more": {Group{Over: true}, []coordination.Record{slow},
+		"a restart in progress has no account yet": {Group{}, []coordination.Record{slow}, nil},
+		"unless no further record follows": {Group{Over: true}, []coordination.Record{slow},
 			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 10=3+7+0+0 abandoned"}},
-		"a pod that nobody could speak for failed when it was reported": {Group{},
+		"without an agent's report, a failure begins when the loss is reported": {Group{},
 			[]coordination.Record{changed(restarted(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt, r.Cause.Kind = 0, 0, coordination.KindPod })},
 			[]string{"1.1 1970-01-01T00:00:01.010Z in-place pod:137:SIGKILL w-0-1/abcde@n1 991=0+0+0+991"}},
 		"a clock that is ahead": {Group{},
 			[]coordination.Record{changed(restarted(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt = 5000, 5003 })},
 			[]string{"1.1 1970-01-01T00:00:01.010Z in-place exit:137:SIGKILL w-0-1/abcde@n1 991=0+0+0+991"}},
-		"a clock that is behind goes no further back than to when all ran": {Group{},
+		"a failure by a clock that is behind begins no earlier than the end of the last restart": {Group{},
 			[]coordination.Record{formed(), changed(restarted(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt = 10, 13 })},
 			[]string{"1.1 1970-01-01T00:00:00.500Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1501=0+510+0+991"}},
-		"a restart that was overtaken ends where the next one begins": {Group{}, []coordination.Record{
+		"a restart that was overtaken ends when the next one begins": {Group{}, []coordination.Record{
 			slow,
 			changed(restarted(), func(r *coordination.Record) {
 				r.Round, r.FailedAt, r.DetectedAt, r.ReportedAt, r.InSyncAt = 2, 1950, 1951, 2000, 2900
@@ -76,21 +76,21 @@ func TestAccounts(t *testing.T) {
 			"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1000=3+7+0+990 overtaken",
 			"1.2 1970-01-01T00:00:02.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 900=0+0+0+900",
 		}},
-		"a failure without a restart left is no restart": {Group{}, []coordination.Record{changed(slow, func(r *coordination.Record) { r.Ends = true })}, nil},
+		"a failure after the budget is used up is not a restart": {Group{}, []coordination.Record{changed(slow, func(r *coordination.Record) { r.Ends = true })}, nil},
 		"a recreation continues where the in-place restart was abandoned": {Group{Epoch: failedOver}, []coordination.Record{slow, timeout, again}, []string{
 			"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 60010=3+7+0+60000 abandoned",
 			"2.0 1970-01-01T00:01:01.010Z recreation timeout - 4090=0+90+0+4000",
 		}},
-		"a recreation whose restart in place never began": {Group{Epoch: epoch.Record{Epoch: 2, Recreate: 2, Cause: "exit/1/0"}},
+		"a recreation without a preceding in-place restart": {Group{Epoch: epoch.Record{Epoch: 2, Recreate: 2, Cause: "exit/1/0"}},
 			[]coordination.Record{changed(slow, func(r *coordination.Record) {
 				r.Ends, r.FailedAt, r.DetectedAt, r.ReportedAt = true, 60_000, 60_005, 60_010
 			}), again},
 			[]string{"2.0 1970-01-01T00:01:00.000Z recreation exit:137:SIGKILL w-0-1/abcde@n1 5100=5+1095+0+4000"}},
-		"a recreation of a group whose store has forgotten why": {Group{Epoch: failedOver}, []coordination.Record{again},
+		"a recreation after the store has lost its cause": {Group{Epoch: failedOver}, []coordination.Record{again},
 			[]string{"2.0 1970-01-01T00:01:01.100Z recreation timeout - 4000=0+0+0+4000"}},
-		"a resumption is no restart": {Group{Epoch: epoch.Record{Epoch: 2, Cause: "suspend/1"}}, []coordination.Record{restarted(), again},
+		"a resume is not a restart": {Group{Epoch: epoch.Record{Epoch: 2, Cause: "suspend/1"}}, []coordination.Record{restarted(), again},
 			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1001=3+7+0+991"}},
-		"a restart of the failure policy": {
+		"a restart by the failure policy": {
 			Group{Epoch: epoch.Record{Epoch: 2, Cause: "recreate/1"}, PolicyPrefix: "recreate/"}, []coordination.Record{again},
 			[]string{"2.0 1970-01-01T00:01:01.100Z recreation policy - 4000=0+0+0+4000 uncounted"}},
 	}
@@ -113,7 +113,7 @@ func TestForgedTimes(t *testing.T) {
 	r := changed(restarted(), func(r *coordination.Record) { r.InSyncAt = 1 })
 	for _, a := range Of(Group{}, []coordination.Record{r}) {
 		if a.Lost() < 0 {
-			t.Errorf("%s is lost by a restart that ended before it began", a.Lost())
+			t.Errorf("a restart that ended before it began lost %s", a.Lost())
 		}
 	}
 }
@@ -150,7 +150,7 @@ func TestPhasesDivideTheOutage(t *testing.T) {
 				}
 			}
 			if a.FailedAt.Before(last) {
-				t.Fatalf("%d: %s begins before the outage before it has ended, at %s: %+v", n, a, last, records)
+				t.Fatalf("%d: %s begins before the previous outage ended at %s: %+v", n, a, last, records)
 			}
 			last = a.FailedAt.Add(a.Lost())
 			record := records[a.Round-1]
@@ -165,6 +165,6 @@ func TestPhasesDivideTheOutage(t *testing.T) {
 		}
 	}
 	if accounts < 50_000 {
-		t.Errorf("only %d accounts: it shows nothing", accounts)
+		t.Errorf("only %d accounts, so the test shows nothing", accounts)
 	}
 }
