@@ -155,21 +155,21 @@ func TestGroupAndCharges(t *testing.T) {
 		in   *scene
 		want string
 	}{
-		"in sync and charged: nothing":            {steady(nil), ""},
-		"no group wanted and none there: nothing": {nobody(nil), ""},
-		"no group wanted: it is dropped":          {steady(func(in *scene) { in.Owner.Wanted, in.Owner.Deleted = nil, true }), "Drop"},
-		"unreadable data of nobody are dropped":   {nobody(func(s *scene) { s.Foreign = coordination.ErrForeignValue; s.Reads.HistoryRead = true }), "Drop"},
+		"in sync and charged: nothing":                {steady(nil), ""},
+		"no group wanted and none stored: nothing":    {nobody(nil), ""},
+		"no group wanted: it is dropped":              {steady(func(in *scene) { in.Owner.Wanted, in.Owner.Deleted = nil, true }), "Drop"},
+		"unreadable data without an owner is dropped": {nobody(func(s *scene) { s.Foreign = coordination.ErrForeignValue; s.Reads.HistoryRead = true }), "Drop"},
 		"a new JobSet opens its group": {
 			steady(func(in *scene) {
 				in.Stored, in.Owner.Counted, in.Owner.Charged, in.Owner.Epoch = nil, false, 0, epoch.First()
 			}),
 			"Write the group is new, or the store has lost it: 2 fresh 1 0 A 0 0 0 - 0 limit 5",
 		},
-		"a store that has lost the group gets it back at the round that was charged": {
+		"a group that the store has lost is restored at the charged round": {
 			steady(func(in *scene) { in.Stored = nil }),
 			"Write the group is new, or the store has lost it: 2 fresh 2 0 A 1 0 1 - 0 limit 3",
 		},
-		"unreadable data are thrown away": {
+		"unreadable data is discarded": {
 			steady(func(in *scene) { in.Stored, in.Foreign = nil, coordination.ErrForeignValue }),
 			"Write the group is new, or the store has lost it: 2 fresh 2 0 A 1 0 1 - 0 limit 3",
 		},
@@ -180,14 +180,14 @@ func TestGroupAndCharges(t *testing.T) {
 		},
 		"a round in progress is charged and marked in one write":                 {at("A 2 0/1", nil), "Charge 4 marked"},
 		"a restart without a charge is marked by itself":                         {at("A 1 0/1", nil), "Mark"},
-		"a mark that is out of date is written again":                            {at("A 1 0/1", outdated), "Mark"},
-		"a mark goes when the group is in sync":                                  {steady(marked), "Unmark"},
-		"a mark that cannot be read goes too":                                    {steady(outdated), "Unmark"},
-		"a mark goes with the group":                                             {nobody(marked), "Unmark"},
+		"an outdated mark is written again":                                      {at("A 1 0/1", outdated), "Mark"},
+		"a mark is removed when the group is in sync":                            {steady(marked), "Unmark"},
+		"so is an unreadable mark":                                               {steady(outdated), "Unmark"},
+		"a mark is removed with the group":                                       {nobody(marked), "Unmark"},
 		"a round is charged":                                                     {at("A 2 1/1", nil), "Charge 4"},
 		"a forged round beyond the budget counts as the failure that exceeds it": {at("A 1000 1/1", nil), "Charge 6"},
 		"a count that is ahead is never lowered":                                 {steady(func(in *scene) { in.Owner.Charged = 5 }), ""},
-		"the failure after the last restart takes the count over the budget": {
+		"the failure after the last restart makes the count exceed the budget": {
 			at("B 3 1/1", func(in *scene) { in.Owner.Charged = 5 }), "Charge 6",
 		},
 		"suspending closes the group": {
@@ -195,7 +195,7 @@ func TestGroupAndCharges(t *testing.T) {
 		},
 		"a closed group is left alone": {at("C 1 1/1", func(in *scene) { in.Owner.Wanted.Suspended, in.Owner.Charged = true, 0 }), ""},
 		"resuming opens it":            {at("C 1 1/1", nil), "Write the owner is resumed: 2 fresh 2 0 A 1 0 1 - 0 limit 3"},
-		"a later epoch moves the group on": {
+		"a later epoch starts the next generation": {
 			steady(func(in *scene) { in.Owner.Epoch = epoch.Record{Epoch: 3, Base: 3} }), "Write the owner has emptied the group: 2 fresh 3 0 A 0 0 0 - 0 limit 2",
 		},
 		"a changed size is written": {
@@ -205,22 +205,22 @@ func TestGroupAndCharges(t *testing.T) {
 		"a new leader writes its token": {
 			steady(func(in *scene) { in.Token.Transitions = 2 }), "Write the budget, the longest pause or the leader has changed: 2 i 2 7 A 1 1 1 - 0 limit 3",
 		},
-		"workers that wait at no barrier have no pauses": {steady(func(in *scene) { in.Owner.Wanted.Barrier, in.Owner.Wanted.MaxPause = false, 1e9 }), ""},
+		"without a barrier, there are no pauses": {steady(func(in *scene) { in.Owner.Wanted.Barrier, in.Owner.Wanted.MaxPause = false, 1e9 }), ""},
 		"a group that has finished is completed": {
 			steady(func(in *scene) { in.Stored.Finished = []int64{8} }), "Write all that is needed has finished: 2 i 2 7 D 1 1 1 - 0 limit 3",
 		},
-		"a completed group waits for the end of its JobSet": {at("D 1 1/1", overdue), ""},
-		"the last round of a completed group is charged":    {at("D 2 1/1", nil), "Charge 4"},
-		"the mark goes when a restart ends in completion":   {at("D 1 1/1", marked), "Unmark"},
-		"a lost epoch annotation is written again":          {steady(func(in *scene) { in.Owner.Epoch = epoch.First() }), "Restore {Epoch:2 Base:2 Early:0 Recreate:0 Restarts:0 Counted:0 After:0 Cause:restored}"},
-		"a round within its time goes on":                   {at("A 1 0/1", marked), ""},
-		"a round that timed out is abandoned":               {at("A 1 0/1", overdue), "Write the restart has used up its time: 2 i 2 7 R 1 0 1 - 0 limit 3"},
-		"a round out of time is charged first":              {at("A 2 0/1", overdue), "Charge 4"},
-		"forming has no clock":                              {at("A 1 0/0", overdue), ""},
-		"a group that cannot restart in place is recreated": {at("R 1 0/1", because("timeout")), "Recreate {Epoch:3 Base:4 Early:0 Recreate:3 Restarts:0 Counted:0 After:0 Cause:timeout/2/1} 4"},
-		"without budget that is charged and not done":       {at("R 3 0/1", func(in *scene) { in.Owner.Charged = 5 }), "Charge 6"},
-		"that charge is made once":                          {at("R 3 0/1", func(in *scene) { in.Owner.Charged = 6 }), ""},
-		"a fail-over that was written is not written again": {
+		"nothing is done for a completed group":                 {at("D 1 1/1", overdue), ""},
+		"the last round of a completed group is charged":        {at("D 2 1/1", nil), "Charge 4"},
+		"the mark is removed when a restart ends in completion": {at("D 1 1/1", marked), "Unmark"},
+		"a lost epoch annotation is written again":              {steady(func(in *scene) { in.Owner.Epoch = epoch.First() }), "Restore {Epoch:2 Base:2 Early:0 Recreate:0 Restarts:0 Counted:0 After:0 Cause:restored}"},
+		"a round within its timeout continues":                  {at("A 1 0/1", marked), ""},
+		"a round that timed out is abandoned":                   {at("A 1 0/1", overdue), "Write the restart has used up its time: 2 i 2 7 R 1 0 1 - 0 limit 3"},
+		"a round that timed out is charged first":               {at("A 2 0/1", overdue), "Charge 4"},
+		"forming has no restart timeout":                        {at("A 1 0/0", overdue), ""},
+		"a group that cannot restart in place is recreated":     {at("R 1 0/1", because("timeout")), "Recreate {Epoch:3 Base:4 Early:0 Recreate:3 Restarts:0 Counted:0 After:0 Cause:timeout/2/1} 4"},
+		"without budget, a recreation is charged but not done":  {at("R 3 0/1", func(in *scene) { in.Owner.Charged = 5 }), "Charge 6"},
+		"that charge is made once":                              {at("R 3 0/1", func(in *scene) { in.Owner.Charged = 6 }), ""},
+		"a full recreation that was written is not written again": {
 			at("R 1 0/1", func(in *scene) { because("timeout")(in); in.Owner.Epoch.Cause = "timeout/2/1" }), "",
 		},
 	} {
@@ -244,7 +244,7 @@ func TestTooManyUnits(t *testing.T) {
 	}
 }
 
-// A restart that does not fit into the history would otherwise be written again and again.
+// A restart that does not fit into the history would otherwise be written repeatedly.
 func TestForgedRestartsAreNotWritten(t *testing.T) {
 	for name, at := range map[string]Round{"round": {1, 1 << 41}, "generation": {1 << 41, 1}} {
 		s := steady(func(s *scene) {
@@ -306,7 +306,7 @@ func TestLostSlotIsReadOncePerReconcile(t *testing.T) {
 	}
 	s.Record(&s.memory, second.Actions[0], Result{Refused: "no quota"})
 	if third := s.decide(); third.Rule == "replacement" {
-		t.Errorf("it is tried again: %+v", third)
+		t.Errorf("the creation is tried again: %+v", third)
 	}
 	events, _ := Report(&s.Observation, &s.memory, now)
 	if len(events) != 1 || !strings.Contains(events[0].Note, "rejected a replacement (no quota)") {
@@ -321,11 +321,11 @@ func TestHolderIsReleasedOnlyIfItIsLost(t *testing.T) {
 		done   bool          // according to the Job
 		want   int
 	}{
-		"it is gone":                          {nil, false, 1},
-		"it runs":                             {&workload.Pod{UID: "uid3", Phase: workload.Running}, false, 0},
-		"it has failed":                       {&workload.Pod{UID: "uid3", Phase: workload.Failed}, false, 1},
-		"its worker has finished":             {&workload.Pod{UID: "uid3", Phase: workload.Succeeded}, false, 0},
-		"its worker has finished, it is gone": {nil, true, 0},
+		"it is gone":              {nil, false, 1},
+		"it runs":                 {&workload.Pod{UID: "uid3", Phase: workload.Running}, false, 0},
+		"it has failed":           {&workload.Pod{UID: "uid3", Phase: workload.Failed}, false, 1},
+		"its worker has finished": {&workload.Pod{UID: "uid3", Phase: workload.Succeeded}, false, 0},
+		"its worker has finished, and it is gone": {nil, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settled(lose(3))
@@ -359,7 +359,7 @@ func TestSlotIsReadAgainAfterAPause(t *testing.T) {
 	s.answer(s.decide())
 	paused := Decide(&s.Observation, &s.memory, now.Add(createWithin))
 	if len(paused.Actions) > 0 || len(paused.Need.Slots) != 1 {
-		t.Errorf("after a pause the plan is %+v", paused)
+		t.Errorf("after a pause, the plan is %+v", paused)
 	}
 }
 
@@ -378,7 +378,7 @@ func TestSlotsAreReadAndFilledInChunks(t *testing.T) {
 	s.Spent = map[string]bool{"replacement": true}
 	s.Reads.Slots = nil
 	if p := s.decide(); p.Rule == "replacement" {
-		t.Errorf("a rule that has had its time goes on: %+v", p)
+		t.Errorf("a rule that has used up its time continues: %+v", p)
 	}
 }
 
@@ -400,13 +400,13 @@ func TestLostPodIsReleasedOnceUnlessExpected(t *testing.T) {
 		change func(*scene)
 		want   int
 	}{
-		"a gap":                            {func(*scene) {}, 1},
-		"only a reason to look":            {func(s *scene) { s.Lost[0].Gap = false }, 0},
-		"of a worker that has finished":    {func(s *scene) { s.Owner.Wanted.Finished = []string{"js-w-0-3"} }, 0},
-		"of an earlier epoch":              {func(s *scene) { s.Lost[0].Pod.Generation, s.Owner.Epoch.Recreate = 1, 2 }, 0},
-		"of a JobSet that is suspended":    {func(s *scene) { s.Owner.Wanted.Suspended = true }, 0},
-		"fenced already":                   {func(s *scene) { s.Stored.Config.Fenced = []string{"uid3"} }, 0},
-		"of a slot that the group has not": {func(s *scene) { s.Lost[0].Pod.Slot = "js-w-0-99" }, 0},
+		"a gap":                              {func(*scene) {}, 1},
+		"only a trigger for a reconcile":     {func(s *scene) { s.Lost[0].Gap = false }, 0},
+		"of a worker that has finished":      {func(s *scene) { s.Owner.Wanted.Finished = []string{"js-w-0-3"} }, 0},
+		"of an earlier epoch":                {func(s *scene) { s.Lost[0].Pod.Generation, s.Owner.Epoch.Recreate = 1, 2 }, 0},
+		"of a suspended JobSet":              {func(s *scene) { s.Owner.Wanted.Suspended = true }, 0},
+		"fenced already":                     {func(s *scene) { s.Stored.Config.Fenced = []string{"uid3"} }, 0},
+		"of a slot that is not in the group": {func(s *scene) { s.Lost[0].Pod.Slot = "js-w-0-99" }, 0},
 		"released before, and the fence is lost": {func(s *scene) {
 			s.Lost = nil
 			s.memory.released.note(2, rounds.Slot{Name: "js-w-0-3", Pod: "uid3"})
@@ -462,8 +462,8 @@ func TestRecreationIsChargedOnce(t *testing.T) {
 		usedUp          bool
 	}{
 		"it opens the next epoch":               {3, 5, "", "epoch 3 base 4 because of forming/2/1, 4 charged", false},
-		"charges of others are kept":            {4, 5, "", "epoch 3 base 5 because of forming/2/1, 5 charged", false},
-		"without budget it fails the owner":     {3, 3, "", "4 charged", true},
+		"charges of other programs are kept":    {4, 5, "", "epoch 3 base 5 because of forming/2/1, 5 charged", false},
+		"without budget, it fails the owner":    {3, 3, "", "4 charged", true},
 		"which is written once":                 {4, 3, "", "nothing", false},
 		"and so is the epoch of the recreation": {4, 5, "forming/2/1", "nothing", false},
 	}
@@ -496,15 +496,15 @@ func TestHoldersAreReadAgainAfterTheStoreWasSetBack(t *testing.T) {
 		change func(*scene)
 		want   int
 	}{
-		"it was not":                          {func(s *scene) { s.memory.seq = s.Stored.State.Level.Seq }, 0},
-		"its number is lower":                 {func(s *scene) { s.memory.seq = s.Stored.State.Level.Seq + 1 }, 8},
+		"it was not reset":                    {func(s *scene) { s.memory.seq = s.Stored.State.Level.Seq }, 0},
+		"its sequence number is lower":        {func(s *scene) { s.memory.seq = s.Stored.State.Level.Seq + 1 }, 8},
 		"its state is from before the leader": {func(s *scene) { s.Token.Transitions++ }, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settled(c.change)
 			p := newPlanner(&s.Observation, &s.memory, now)
 			if p.freeSlots(); len(p.plan.Need.Holders) != c.want {
-				t.Errorf("the holders of %d slots are read, not of %d", len(p.plan.Need.Holders), c.want)
+				t.Errorf("the holders of %d slots are read, want %d", len(p.plan.Need.Holders), c.want)
 			}
 		})
 	}

@@ -85,7 +85,7 @@ func TestAJobIsNotRecreatedForASlotThatHasJustGotAPod(t *testing.T) {
 			s.Reads.Twins = map[string]SlotRead{"js-w-0-3": {}}
 		})
 		if why := deletedJob(s.plans()); (why != "") != recreates {
-			t.Errorf("after a creation that was refused by %q, the Job is deleted because %q", refused, why)
+			t.Errorf("after a creation with refusal %q, the Job is deleted because %q", refused, why)
 		}
 	}
 }
@@ -95,12 +95,12 @@ func TestSlotsAreNotGivenSoonAfterALostStore(t *testing.T) {
 	for since, gives := range map[time.Duration]bool{time.Second: false, 2 * collectFor: true} {
 		s := withSpares(func(s *scene) { s.memory.recoveredAt = now.Add(-since) })
 		if p := newPlanner(&s.Observation, &s.memory, now); p.gives() != gives {
-			t.Errorf("%s after the recovery, slots are given: %t", since, p.gives())
+			t.Errorf("%s after the recovery, slots are assigned: %t", since, p.gives())
 		}
 	}
 	reset := withSpares(func(s *scene) { s.memory.seq = s.Stored.State.Seq + 1 })
 	if p := newPlanner(&reset.Observation, &reset.memory, now); p.gives() {
-		t.Error("slots are given right after the store was reset to an earlier state")
+		t.Error("slots are assigned right after the store was reset to an earlier state")
 	}
 	s := withSpares(nil)
 	s.Record(&s.memory, WriteGroup{Write: group.Write{Reason: group.Opens, State: rounds.Fresh(level("A 1 0/1"), 1)}}, Result{})

@@ -15,7 +15,7 @@ func TestForcedDeletionsAreOneEvent(t *testing.T) {
 			[]DeletePod{dead("a", "its node x is out of service")},
 			"a: terminating, and its node x is out of service; force-deleted, each slot gets a new pod",
 		},
-		"all of a node, and of another": {
+		"several pods of one node, and one of another": {
 			[]DeletePod{dead("a", "its node x is out of service"), dead("b", "its node is gone"), dead("c", "its node x is out of service")},
 			"a, c: terminating, and its node x is out of service; force-deleted, each slot gets a new pod; " +
 				"b: terminating, and its node is gone; force-deleted, each slot gets a new pod",

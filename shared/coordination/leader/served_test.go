@@ -77,31 +77,31 @@ func TestServedOwner(t *testing.T) {
 	}{
 		"nothing to do":                      {served(nil), "say InSync"},
 		"it is claimed before anything else": {served(func(s *scene) { s.Owner.Served.Claim = true; unprepared(s) }), "claim for " + me},
-		"a Job without agents beside one that forms": {
+		"a Job without agents in a forming group": {
 			served(func(s *scene) { joining(s); unprepared(s) }), "delete js-w-0 for missed",
 		},
-		"a Job of another installation counts as one without": {
+		"a Job of another installation counts as one without agents": {
 			served(func(s *scene) { joining(s); s.Jobs[0].LedBy = "other/one" }), "drop",
 		},
-		"when all are without, the group is dropped": {
+		"when no Job has agents, the group is dropped": {
 			served(func(s *scene) { joining(s); s.Jobs = nil; unprepared(s) }), "drop",
 		},
-		"and the condition says so": {
+		"and the condition reports it": {
 			served(func(s *scene) { s.Jobs, s.Stored = nil, nil; unprepared(s) }), "say NotPossible",
 		},
-		"a Job that comes back without agents in a group that runs is made once more": {
+		"a Job recreated without agents in a running group is recreated again": {
 			served(unprepared), "delete js-v-0 for missed",
 		},
-		"but not at once again": {
+		"but not again immediately": {
 			served(func(s *scene) { unprepared(s); s.memory.missedChecked = now.Add(-MissedEvery / 2) }), "say InSync",
 		},
 		"a recreation by its controller opens an epoch and is charged": {
 			served(func(s *scene) { s.Owner.Served.Restarts, s.Owner.Served.Counted = 1, 1 }), "epoch 3 after recreate/1 with 4 charged",
 		},
-		"one that does not count is not charged": {
+		"a recreation that does not count is not charged": {
 			served(func(s *scene) { s.Owner.Served.Restarts = 1 }), "epoch 3 after recreate/1 with 3 charged",
 		},
-		"one that was followed is not followed again": {
+		"a recreation is followed only once": {
 			served(func(s *scene) {
 				s.Owner.Served.Restarts, s.Owner.Served.Counted = 1, 1
 				s.Owner.Epoch.Restarts, s.Owner.Epoch.Counted = 1, 1
@@ -110,19 +110,19 @@ func TestServedOwner(t *testing.T) {
 		"suspending opens an epoch": {
 			served(func(s *scene) { s.Owner.Wanted.Suspended, s.Owner.Version = true, 7 }), "epoch 3 after suspend/7 with 3 charged",
 		},
-		"a closed group is suspended already": {
+		"a closed group is already suspended": {
 			served(func(s *scene) {
 				s.Owner.Wanted.Suspended, s.Stored.State.Level = true, level("C 1 1/1")
 				s.Stored.State.Phase = "C"
 			}), "say Suspended",
 		},
-		"a suspended Job is taken along into the epoch": {
+		"a suspended Job is moved to the epoch": {
 			served(func(s *scene) { s.Jobs[0].Generation, s.Jobs[0].Suspended = 1, true }), "move js-w-0 to 2",
 		},
-		"a Job that runs in an earlier epoch is made again": {
+		"a running Job of an earlier epoch is recreated": {
 			served(func(s *scene) { s.Jobs[0].Generation = 1 }), "delete js-w-0 for epoch",
 		},
-		"one that has finished is not": {
+		"a finished Job is not": {
 			served(func(s *scene) { s.Jobs[0].Generation, s.Jobs[0].Over = 1, true }), "say InSync",
 		},
 		"a spent budget fails it": {
@@ -156,7 +156,7 @@ func TestOwnerThatCreatesItsPods(t *testing.T) {
 		want string
 	}{
 		"pods of an earlier epoch are deleted": {alone(stale), "delete pod p0 for epoch"},
-		"those that end already are not, but their node is asked": {
+		"terminating pods are not, but their node is checked": {
 			alone(func(s *scene) { stale(s); s.Pods[0].Deleting = true }), "",
 		},
 		"its Job is not deleted with an epoch": {
@@ -199,7 +199,7 @@ func TestAJobIsFilledOnceAfterAFullRecreation(t *testing.T) {
 					}
 				}
 				if created != want {
-					t.Errorf("plan %d creates %d pods, not %d", again, created, want)
+					t.Errorf("plan %d creates %d pods, want %d", again, created, want)
 				}
 			}
 		})
@@ -218,12 +218,12 @@ func TestPodsWithoutAgents(t *testing.T) {
 		in   *scene
 		want string
 	}{
-		"in a group that forms": {alone(func(s *scene) { missedPod(s); joining(s) }), "delete pod p0 for missed, delete pod p1 for missed"},
-		"in a group that runs":  {alone(missedPod), "delete pod missed for missed"},
-		"in a group with two pods of one index": {
+		"in a forming group": {alone(func(s *scene) { missedPod(s); joining(s) }), "delete pod p0 for missed, delete pod p1 for missed"},
+		"in a running group": {alone(missedPod), "delete pod missed for missed"},
+		"in a group with two pods for one index": {
 			alone(func(s *scene) { missedPod(s); joining(s); s.Owner.Served.Conflict = "two pods" }), "drop",
 		},
-		"a conflict in a group that runs": {
+		"a conflict in a running group": {
 			alone(func(s *scene) { s.Owner.Served.Pods, s.Owner.Served.Conflict = true, "two pods" }), "say InSync",
 		},
 	} {
@@ -280,7 +280,7 @@ func TestEpochRecordsTheNewestEarlierPod(t *testing.T) {
 	})
 	p := s.decide()
 	if len(p.Actions) != 1 {
-		t.Fatalf("it plans %s", deeds(p))
+		t.Fatalf("the plan is %s", deeds(p))
 	}
 	if opened := p.Actions[0].(Annotate).Epoch; opened.Epoch != 3 || opened.After != now.Unix() {
 		t.Errorf("opened %+v", opened)
@@ -311,19 +311,19 @@ func TestEventNamesWhatHasNoAgents(t *testing.T) {
 		reason string
 		notes  []string
 	}{
-		"Jobs of a group that forms": {
+		"Jobs of a forming group": {
 			served(func(s *scene) { joining(s); unprepared(s) }), EventMissed,
 			[]string{"1 of 2 Jobs were created without agents (js-v-0)", "the whole group runs without"},
 		},
-		"Jobs of a group that runs": {
+		"Jobs of a running group": {
 			served(unprepared), EventMissed,
 			[]string{"1 of 2 Jobs were created without agents (js-v-0)", "recreating them, because the group waits"},
 		},
-		"pods of a group that forms": {
+		"pods of a forming group": {
 			alone(func(s *scene) { missedPod(s); joining(s) }), EventMissedPods,
 			[]string{"pod missed: created without an agent", "deleting the pods with agents"},
 		},
-		"pods of a group that runs": {
+		"pods of a running group": {
 			alone(missedPod), EventMissedPods, []string{"pod missed: created without an agent", "deleting them, because the group waits"},
 		},
 	} {
@@ -335,7 +335,7 @@ func TestEventNamesWhatHasNoAgents(t *testing.T) {
 			}
 			for _, note := range c.notes {
 				if !strings.Contains(p.Events[i].Note, note) {
-					t.Errorf("it says %q, not %q", p.Events[i].Note, note)
+					t.Errorf("the note is %q, want one with %q", p.Events[i].Note, note)
 				}
 			}
 		})

@@ -133,32 +133,32 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 		"two lost pods' slots go to two spares": {
 			withSpares(all(loses(3), loses(5))), "release uid3 of js-w-0-3 for spare0, release uid5 of js-w-0-5 for spare1",
 		},
-		"the third has to wait for its own": {
+		"the third slot waits for its own pod": {
 			withSpares(all(loses(3), loses(5), loses(6))),
 			"release uid3 of js-w-0-3 for spare0, release uid5 of js-w-0-5 for spare1, release uid6 of js-w-0-6",
 		},
-		"a spare on the node of the lost pod gets none": {
+		"a spare on the node of the lost pod gets no slot": {
 			withSpares(all(one("spare0", func(p *workload.Pod) { p.Node = "n" }), loses(3))), "release uid3 of js-w-0-3 for spare1",
 		},
-		"nor one that is being deleted": {
+		"nor does a terminating spare": {
 			withSpares(all(one("spare0", func(p *workload.Pod) { p.Deleting = true }), loses(3))), "release uid3 of js-w-0-3 for spare1",
 		},
-		"nor one of an earlier epoch": {
+		"nor does a spare of an earlier epoch": {
 			withSpares(all(one("spare0", func(p *workload.Pod) { p.Generation = 1 }), loses(3))), "release uid3 of js-w-0-3 for spare1",
 		},
-		"nor one that is fenced": {
+		"nor does a fenced spare": {
 			withSpares(all(func(s *scene) { s.Stored.Config.Fenced = []string{"spare0"} }, loses(3))), "release uid3 of js-w-0-3 for spare1",
 		},
-		"nor one whose container does not run": {
+		"nor does a spare whose container is not running": {
 			withSpares(all(one("spare0", func(p *workload.Pod) { p.Containers = []workload.Container{{Waiting: true}} }), loses(3))), "release uid3 of js-w-0-3 for spare1",
 		},
-		"nor one that its Job is about to delete, because there are to be fewer": {
+		"nor does a spare that its Job is about to delete, because fewer are wanted": {
 			withSpares(all(spares(func(j *workload.Job) { j.Indexes, j.Pods = 1, 1 }), loses(3), loses(5))), "release uid3 of js-w-0-3 for spare0, release uid5 of js-w-0-5",
 		},
-		"nor because there are to be none":    {withSpares(all(spares(func(j *workload.Job) { j.Deleting = true }), loses(3))), "release uid3 of js-w-0-3"},
-		"nor because its Job is suspended":    {withSpares(all(spares(func(j *workload.Job) { j.Suspended = true }), loses(3))), "release uid3 of js-w-0-3"},
-		"nor because its Job is gone already": {withSpares(all(func(s *scene) { s.Jobs = s.Jobs[:1] }, loses(3))), "release uid3 of js-w-0-3"},
-		"nor one that has a slot":             {withSpares(all(working, loses(5))), "release uid5 of js-w-0-5 for spare1"},
+		"nor if no spares are wanted":      {withSpares(all(spares(func(j *workload.Job) { j.Deleting = true }), loses(3))), "release uid3 of js-w-0-3"},
+		"nor if its Job is suspended":      {withSpares(all(spares(func(j *workload.Job) { j.Suspended = true }), loses(3))), "release uid3 of js-w-0-3"},
+		"nor if its Job is gone":           {withSpares(all(func(s *scene) { s.Jobs = s.Jobs[:1] }, loses(3))), "release uid3 of js-w-0-3"},
+		"nor does a spare that has a slot": {withSpares(all(working, loses(5))), "release uid5 of js-w-0-5 for spare1"},
 		"a slot whose new pod has no node goes to a spare": {
 			withSpares(all(gone(3, ""), func(s *scene) {
 				next := pod(3)
@@ -168,34 +168,34 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 				s.memory.holdersKnown = now
 			})), "release  of js-w-0-3 for spare0",
 		},
-		"a slot whose other pod lives is not given": {
+		"a slot with another live pod is not assigned": {
 			withSpares(all(func(s *scene) { s.Pods = append(s.Pods, pod(3)); s.Pods[len(s.Pods)-1].UID = "twin" }, loses(3))), "release uid3 of js-w-0-3",
 		},
-		"without a barrier no slot is given": {
+		"without a barrier, no slot is assigned": {
 			withSpares(all(loses(3), func(s *scene) { s.Owner.Wanted.Barrier = false })), "release uid3 of js-w-0-3",
 		},
-		"a pod that went while nobody led: who holds its slot": {
+		"if a pod was lost while there was no leader, the store is queried for the holder": {
 			withSpares(all(gone(3, ""), func(s *scene) { s.Reads.Holders, s.memory.holdersKnown = nil, now })), "who holds js-w-0-3",
 		},
 		"and then it goes to a spare": {withSpares(all(gone(3, "uid3"), func(s *scene) { s.memory.holdersKnown = now })), "release uid3 of js-w-0-3 for spare0"},
-		"unless the API server has a pod of it": {
+		"unless the API server has a pod of the slot": {
 			withSpares(all(gone(3, "uid3"), func(s *scene) {
 				s.memory.holdersKnown = now
 				s.Reads.Slots["js-w-0-3"] = SlotRead{At: now, Pods: []*workload.Pod{pod(3)}}
 			})), "",
 		},
-		"a slot that was given is written on its pod": {withSpares(all(loses(3), func(s *scene) { s.Lost = nil }, gave(3, "spare0"))), "annotate spare0 with js-w-0-3"},
-		"a spare that is lost hands its slot to the slot's own pod": {
+		"a pod is annotated with its assigned slot": {withSpares(all(loses(3), func(s *scene) { s.Lost = nil }, gave(3, "spare0"))), "annotate spare0 with js-w-0-3"},
+		"the slot of a lost spare goes to the slot's own pod": {
 			withSpares(all(working, replaced, lost)), "release spare0 of js-w-0-3 for next3",
 		},
-		"else to another spare": {withSpares(all(working, lost)), "release spare0 of js-w-0-3 for spare1"},
+		"otherwise to another spare": {withSpares(all(working, lost)), "release spare0 of js-w-0-3 for spare1"},
 		"even on the same node, if there is no other": {
 			withSpares(all(working, one("spare0", func(p *workload.Pod) { p.Phase, p.Node = workload.Failed, "n1" }), func(s *scene) {
 				s.Reads.Holders = map[string]string{"js-w-0-3": "spare0"}
 			})), "release spare0 of js-w-0-3 for spare1",
 		},
 		"a waiting spare is lost": {withSpares(lost), ""},
-		"only the first new pod of a slot that was given is created by the leader": {
+		"the leader creates only the first new pod of an assigned slot": {
 			withSpares(all(working, func(s *scene) {
 				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {At: now}}, map[string]*workload.Job{"js-w-0": &s.Jobs[0]}
 				s.memory.created = roundPods{Round{s.Stored.State.Level.Generation, s.Stored.State.Level.Round}, map[string]replacements{"js-w-0-3": {created: 1, last: now.Add(-time.Minute), ok: true}}}
@@ -207,24 +207,24 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 				s.memory.created = roundPods{Round{s.Stored.State.Level.Generation, s.Stored.State.Level.Round}, map[string]replacements{"js-w-0-3": {created: 1, last: now.Add(-time.Minute)}}}
 			})), "create js-w-0-3 waits=true",
 		},
-		"the new pod of a slot that was given waits": {
+		"the new pod of an assigned slot waits": {
 			withSpares(all(working, func(s *scene) {
 				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {At: now}}, map[string]*workload.Job{"js-w-0": &s.Jobs[0]}
 			})), "create js-w-0-3 waits=true",
 		},
-		"a store that has lost it is asked who holds the slot": {
+		"if the store has lost the assignment, it is queried for the holder": {
 			withSpares(all(working, func(s *scene) { s.Stored.Config.Given = nil })), "who holds js-w-0-3",
 		},
-		"and told again": {
+		"and the slot is assigned again": {
 			withSpares(all(working, func(s *scene) { s.Stored.Config.Given, s.Reads.Holders = nil, map[string]string{"js-w-0-3": ""} })),
 			"release  of js-w-0-3 for spare0",
 		},
-		"and again if it has the pod before": {
+		"also if the store has the previous pod": {
 			withSpares(all(working, func(s *scene) {
 				s.Stored.Config.Given, s.Reads.Holders = []rounds.Seat{{Slot: rounds.Slot{Name: "js-w-0-3", Pod: "gone"}}}, map[string]string{"js-w-0-3": "gone"}
 			})), "release gone of js-w-0-3 for spare0",
 		},
-		"if another pod has taken the slot meanwhile, the spare is fenced": {
+		"if another pod has taken the slot in the meantime, the spare is fenced": {
 			withSpares(all(working, replaced, func(s *scene) {
 				s.Stored.Config.Given, s.Reads.Holders = nil, map[string]string{"js-w-0-3": "next3"}
 				s.Reads.Pods = map[string]*workload.Pod{"s0": s.Pods[slices.IndexFunc(s.Pods, func(p *workload.Pod) bool { return p.UID == "spare0" })]}
@@ -260,7 +260,7 @@ func TestPodsAreReadAfterTheHolder(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if _, known := r.Slots["js-w-0-4"]; !known {
-		t.Error("the pods of another slot have to be read again")
+		t.Error("the pods of another slot must be read again")
 	}
 }
 

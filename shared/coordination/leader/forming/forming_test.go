@@ -65,31 +65,31 @@ func TestWaitOf(t *testing.T) {
 		slot Slot
 		want Wait
 	}{
-		"a Job that is not there yet": {Slot{}, Wait{Turn, "waiting for its Job to be created"}},
-		"a Job of an earlier epoch":   {Slot{Before: job(nil)}, Wait{Turn, "waiting for Job js-w-0 from an earlier epoch to be deleted"}},
-		"a Job that waits for quota":  {Slot{Job: job(suspended)}, Wait{Turn, "waiting its turn: Job js-w-0 is suspended"}},
-		"a pod that is not there":     {Slot{Job: job(nil)}, Wait{NoPod, "waiting for Job js-w-0 to create its pod"}},
-		"a pod that goes":             {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) { p.Deleting, p.Due = true, after(30) })}, Wait{Leaving, "waiting for pod p0 to terminate"}},
-		"a pod that its node refused": {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) {
+		"a Job that does not exist yet": {Slot{}, Wait{Turn, "waiting for its Job to be created"}},
+		"a Job of an earlier epoch":     {Slot{Before: job(nil)}, Wait{Turn, "waiting for Job js-w-0 from an earlier epoch to be deleted"}},
+		"a Job that waits for quota":    {Slot{Job: job(suspended)}, Wait{Turn, "waiting its turn: Job js-w-0 is suspended"}},
+		"a missing pod":                 {Slot{Job: job(nil)}, Wait{NoPod, "waiting for Job js-w-0 to create its pod"}},
+		"a terminating pod":             {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) { p.Deleting, p.Due = true, after(30) })}, Wait{Leaving, "waiting for pod p0 to terminate"}},
+		"a pod that its node rejected": {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) {
 			p.Phase, p.Reason, p.Scheduling, p.Containers = workload.Failed, "OutOfcpu", nil, nil
 		})}, Wait{NoPod, "waiting for Job js-w-0 to replace pod p0, which failed (OutOfcpu)"}},
-		"scheduling gates":              {Slot{Job: job(nil), Pod: pod(0, start, waitsToBeScheduled("SchedulingGated", "x"))}, Wait{Gated, "pod p0 is gated"}},
-		"a node with room":              {Slot{Job: job(nil), Pod: pod(0, start, waitsToBeScheduled("Unschedulable", "0/3 nodes are available"))}, Wait{Unscheduled, "pod p0 is unscheduled (0/3 nodes are available)"}},
-		"a scheduler that has not come": {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) { *p = workload.Pod{Name: p.Name, Created: p.Created} })}, Wait{Unscheduled, "pod p0 is unscheduled"}},
-		"a container that is created":   {Slot{Job: job(nil), Pod: pod(0, start, waiting("ContainerCreating", ""))}, Wait{Starting, "pod p0 is starting (ContainerCreating)"}},
-		"an image":                      {Slot{Job: job(nil), Pod: pod(0, start, waiting("ImagePullBackOff", "no such host"))}, Wait{Image, "container worker of pod p0 is waiting: ImagePullBackOff (no such host)"}},
-		"a program that exits":          {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) { p.Containers[0] = ended("worker", 3, 127, start) })}, Wait{Exits, "container worker of pod p0 exited with code 127 (last words)"}},
+		"scheduling gates":                     {Slot{Job: job(nil), Pod: pod(0, start, waitsToBeScheduled("SchedulingGated", "x"))}, Wait{Gated, "pod p0 is gated"}},
+		"an unschedulable pod":                 {Slot{Job: job(nil), Pod: pod(0, start, waitsToBeScheduled("Unschedulable", "0/3 nodes are available"))}, Wait{Unscheduled, "pod p0 is unscheduled (0/3 nodes are available)"}},
+		"a pod without a scheduling condition": {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) { *p = workload.Pod{Name: p.Name, Created: p.Created} })}, Wait{Unscheduled, "pod p0 is unscheduled"}},
+		"a container that is being created":    {Slot{Job: job(nil), Pod: pod(0, start, waiting("ContainerCreating", ""))}, Wait{Starting, "pod p0 is starting (ContainerCreating)"}},
+		"an image":                             {Slot{Job: job(nil), Pod: pod(0, start, waiting("ImagePullBackOff", "no such host"))}, Wait{Image, "container worker of pod p0 is waiting: ImagePullBackOff (no such host)"}},
+		"a program that exits":                 {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) { p.Containers[0] = ended("worker", 3, 127, start) })}, Wait{Exits, "container worker of pod p0 exited with code 127 (last words)"}},
 		"a program that runs again after an exit": {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) {
 			p.Containers[0].Restarts, p.Containers[0].Last = 1, &workload.Exit{Code: 1, At: start}
 		})}, Wait{Store, "pod p0 is running, but has not reached the store"}},
-		"a sidecar that exits beside a worker that runs": {Slot{Job: job(worker), Pod: pod(0, start, func(p *workload.Pod) {
+		"a sidecar that exits next to a running worker": {Slot{Job: job(worker), Pod: pod(0, start, func(p *workload.Pod) {
 			p.Init = []workload.Container{ended("agent", 3, 2, start)}
 		})}, Wait{Exits, "container agent of pod p0 exited with code 2 (last words)"}},
 		"an init container that exits": {Slot{Job: job(worker), Pod: pod(0, start, func(p *workload.Pod) {
 			p.Init = []workload.Container{ended("fetch", 0, 1, start)}
 		})}, Wait{Exits, "container fetch of pod p0 exited with code 1 (last words)"}},
-		"a worker that has just begun":     {Slot{Job: job(nil), Pod: pod(0, after(10).Add(-time.Second), nil)}, Wait{Starting, "pod p0 is starting"}},
-		"a store that its pod cannot find": {Slot{Job: job(func(j *workload.Job) { j.Store = "valkey:6379" }), Pod: pod(0, start, nil)}, Wait{Store, "pod p0 is running, but has not reached the store at valkey:6379"}},
+		"a worker that has just started":    {Slot{Job: job(nil), Pod: pod(0, after(10).Add(-time.Second), nil)}, Wait{Starting, "pod p0 is starting"}},
+		"a store that the pod cannot reach": {Slot{Job: job(func(j *workload.Job) { j.Store = "valkey:6379" }), Pod: pod(0, start, nil)}, Wait{Store, "pod p0 is running, but has not reached the store at valkey:6379"}},
 		"a helper that exits is not a worker": {Slot{Job: job(worker), Pod: pod(0, start, func(p *workload.Pod) {
 			p.Containers = append(p.Containers, ended("helper", 3, 1, start))
 		})}, Wait{Store, "pod p0 is running, but has not reached the store"}},
@@ -130,31 +130,31 @@ func TestClockAndAnswer(t *testing.T) {
 		start int // in minutes; -1 if the clock is paused
 		want  Answer
 	}{
-		"it starts with the opening":                  {step(after(29), nil), 0, Nothing},
-		"at its end the pod is replaced":              {step(after(30), nil), 0, Replace},
-		"all have joined":                             {step(after(99), func(s *Step) { s.Waiting, s.Missing = 0, nil }), 0, Nothing},
-		"a store's clock that is ahead does not hold": {step(after(30), func(s *Step) { s.Opened = after(500) }), 0, Replace},
-		"it starts with the last pod's node":          {step(after(50), first(pod(0, after(25), nil))), 25, Nothing},
-		"and with the Jobs' resumption":               {step(after(50), each(func(j *workload.Job) { j.Started = after(40) })), 40, Nothing},
-		"a pod without a node stops it":               {step(after(500), first(pod(0, start, waitsToBeScheduled("Unschedulable", "")))), -1, Nothing},
-		"and one that is gated":                       {step(after(500), first(pod(0, start, waitsToBeScheduled("SchedulingGated", "")))), -1, Nothing},
-		"a suspended Job stops it":                    {step(after(500), each(suspended)), -1, Nothing},
-		"a missing Job stops it":                      {step(after(500), func(s *Step) { s.Slots[3].Job = nil }), -1, Nothing},
-		"a pod that was replaced gets a whole time":   {step(after(59), first(pod(0, after(31), nil))), 31, Nothing},
-		"and no second replacement":                   {step(after(61), first(pod(0, after(31), nil))), 31, Recreate},
-		"one that was created late gets its own":      {step(after(50), first(pod(0, after(20), nil))), 20, Replace},
-		"the Job waits before it replaces a pod":      {step(after(40), func(s *Step) { s.Slots[0].Pod, s.Answered = nil, after(30) }), 30, Nothing},
-		"but not for ever":                            {step(after(60), func(s *Step) { s.Slots[0].Pod, s.Answered = nil, after(30) }), 30, Recreate},
-		"a pod that does not go holds it for a time":  {step(after(59), first(pod(0, start, func(p *workload.Pod) { p.Deleting, p.Due = true, after(30) }))), 30, Nothing},
-		"and is no reason to wait for ever":           {step(after(60), first(pod(0, start, func(p *workload.Pod) { p.Deleting, p.Due = true, after(30) }))), 30, Recreate},
-		"if most are missing all are recreated":       {step(after(30), func(s *Step) { s.Waiting, s.Missing = 3, s.Slots[:3] }), 0, Recreate},
-		"if it is not known who, too":                 {step(after(30), func(s *Step) { s.Missing = nil }), 0, Recreate},
+		"it starts when the group opens":                   {step(after(29), nil), 0, Nothing},
+		"at its end, the pod is replaced":                  {step(after(30), nil), 0, Replace},
+		"all have joined":                                  {step(after(99), func(s *Step) { s.Waiting, s.Missing = 0, nil }), 0, Nothing},
+		"a store clock that is ahead does not delay it":    {step(after(30), func(s *Step) { s.Opened = after(500) }), 0, Replace},
+		"it starts when the last pod is scheduled":         {step(after(50), first(pod(0, after(25), nil))), 25, Nothing},
+		"or when the Jobs are resumed":                     {step(after(50), each(func(j *workload.Job) { j.Started = after(40) })), 40, Nothing},
+		"a pod without a node pauses it":                   {step(after(500), first(pod(0, start, waitsToBeScheduled("Unschedulable", "")))), -1, Nothing},
+		"and so does a gated pod":                          {step(after(500), first(pod(0, start, waitsToBeScheduled("SchedulingGated", "")))), -1, Nothing},
+		"a suspended Job pauses it":                        {step(after(500), each(suspended)), -1, Nothing},
+		"a missing Job pauses it":                          {step(after(500), func(s *Step) { s.Slots[3].Job = nil }), -1, Nothing},
+		"a replacement gets the full timeout":              {step(after(59), first(pod(0, after(31), nil))), 31, Nothing},
+		"but is not replaced again":                        {step(after(61), first(pod(0, after(31), nil))), 31, Recreate},
+		"a pod that was created late gets its own timeout": {step(after(50), first(pod(0, after(20), nil))), 20, Replace},
+		"the Job's back-off delays it":                     {step(after(40), func(s *Step) { s.Slots[0].Pod, s.Answered = nil, after(30) }), 30, Nothing},
+		"but not forever":                                  {step(after(60), func(s *Step) { s.Slots[0].Pod, s.Answered = nil, after(30) }), 30, Recreate},
+		"a pod that does not terminate delays it":          {step(after(59), first(pod(0, start, func(p *workload.Pod) { p.Deleting, p.Due = true, after(30) }))), 30, Nothing},
+		"but not forever either":                           {step(after(60), first(pod(0, start, func(p *workload.Pod) { p.Deleting, p.Due = true, after(30) }))), 30, Recreate},
+		"if most workers are missing, all are recreated":   {step(after(30), func(s *Step) { s.Waiting, s.Missing = 3, s.Slots[:3] }), 0, Recreate},
+		"also if their names are unknown":                  {step(after(30), func(s *Step) { s.Missing = nil }), 0, Recreate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.step.Missing = append([]Slot(nil), tc.step.Slots[:len(tc.step.Missing)]...)
 			deadline, runs := tc.step.Clock()
 			if want := tc.start >= 0; runs != want || (runs && !deadline.Start.Equal(after(tc.start))) {
-				t.Errorf("it runs: %v, since %s, want %v and minute %d", runs, deadline.Start, want, tc.start)
+				t.Errorf("running: %v, since %s, want %v and minute %d", runs, deadline.Start, want, tc.start)
 			}
 			if got := tc.step.Answer(); got != tc.want {
 				t.Errorf("the answer is %d, want %d", got, tc.want)
@@ -177,16 +177,16 @@ func TestWorst(t *testing.T) {
 		opened time.Time
 		want   int32
 	}{
-		"none":                                     {[]Slot{with(), {}}, start, 0},
-		"a container that waits to start again":    {[]Slot{with(ended("worker", 2, 127, after(1)))}, start, 3},
-		"one that runs again":                      {[]Slot{with(again)}, start, 2},
-		"exit 0 is none":                           {[]Slot{with(ended("worker", 0, 0, after(1)))}, start, 0},
-		"those of a helper are none":               {[]Slot{with(ended("helper", 9, 1, after(1)))}, start, 0},
-		"those of several workers count once":      {[]Slot{with(ended("worker", 0, 2, after(1))), with(ended("worker", 4, 2, after(2)))}, start, 5},
-		"those from before the group was are none": {[]Slot{with(ended("worker", 7, 1, start))}, after(1), 0},
-		"a pod that is deleted ends on that":       {[]Slot{going}, start, 0},
-		"pods that failed count, each once":        {[]Slot{failed}, start, 3},
-		"whole seconds are no reason to miss one":  {[]Slot{with(ended("worker", 0, 2, start))}, start.Add(900 * time.Millisecond), 1},
+		"none": {[]Slot{with(), {}}, start, 0},
+		"a container that is waiting to be restarted":    {[]Slot{with(ended("worker", 2, 127, after(1)))}, start, 3},
+		"a container that is running again":              {[]Slot{with(again)}, start, 2},
+		"exit 0 is none":                                 {[]Slot{with(ended("worker", 0, 0, after(1)))}, start, 0},
+		"exits of a helper do not count":                 {[]Slot{with(ended("helper", 9, 1, after(1)))}, start, 0},
+		"exits of several workers count once":            {[]Slot{with(ended("worker", 0, 2, after(1))), with(ended("worker", 4, 2, after(2)))}, start, 5},
+		"exits before the group was opened do not count": {[]Slot{with(ended("worker", 7, 1, start))}, after(1), 0},
+		"the end of a deleted pod is not a failure":      {[]Slot{going}, start, 0},
+		"each failed pod counts once":                    {[]Slot{failed}, start, 3},
+		"rounding to whole seconds hides no exit":        {[]Slot{with(ended("worker", 0, 2, start))}, start.Add(900 * time.Millisecond), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, found := Worst(tc.slots, tc.opened)
@@ -211,14 +211,14 @@ func TestAccounts(t *testing.T) {
 		want     state
 		changed  bool
 	}{
-		"the first failure is charged":            {account(0, 0, 0), 1, account(1, 1, 1), true},
-		"what was charged is not charged again":   {account(1, 1, 1), 1, account(1, 1, 1), false},
-		"a pod that is new has failed less often": {account(2, 2, 2), 1, account(2, 2, 2), false},
-		"several at once":                         {account(1, 0, 1), 2, account(3, 2, 3), true},
-		"not more than the one that is too many":  {account(1, 0, 1), 50, account(4, 50, 4), true},
-		"nothing after that":                      {account(4, 50, 4), 51, account(4, 50, 4), false},
-		"a charge of another program is kept":     {account(0, 0, 2), 1, account(1, 1, 2), true},
-		"without a failure nothing":               {account(0, 0, 0), 0, account(0, 0, 0), false},
+		"the first failure is charged":                 {account(0, 0, 0), 1, account(1, 1, 1), true},
+		"charged failures are not charged again":       {account(1, 1, 1), 1, account(1, 1, 1), false},
+		"a new pod has failed less often":              {account(2, 2, 2), 1, account(2, 2, 2), false},
+		"several failures at once":                     {account(1, 0, 1), 2, account(3, 2, 3), true},
+		"no more than the one that exceeds the budget": {account(1, 0, 1), 50, account(4, 50, 4), true},
+		"nothing after that":                           {account(4, 50, 4), 51, account(4, 50, 4), false},
+		"a charge of another program is kept":          {account(0, 0, 2), 1, account(1, 1, 2), true},
+		"nothing without a failure":                    {account(0, 0, 0), 0, account(0, 0, 0), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got state
@@ -238,11 +238,11 @@ func TestTextNamesAFewWorkersAndTheNextStep(t *testing.T) {
 	}{
 		"one": {step(after(10), nil),
 			"1 of 4 workers have not joined: js-w-0-0: pod p0 is running, but has not reached the store. If they have not joined by 2026-01-01T12:30:00Z (forming-timeout 30m0s), pods are recreated"},
-		"while the clock stands still": {step(after(10), first(pod(0, start, waitsToBeScheduled("SchedulingGated", "")))),
+		"while the clock is paused": {step(after(10), first(pod(0, start, waitsToBeScheduled("SchedulingGated", "")))),
 			"1 of 4 workers have not joined: js-w-0-0: pod p0 is gated. Meanwhile, the 30m0s forming-timeout is paused"},
-		"of which some are not known": {step(after(10), func(s *Step) { s.Waiting = 3 }),
+		"some of them unknown": {step(after(10), func(s *Step) { s.Waiting = 3 }),
 			"3 of 4 workers have not joined: js-w-0-0: pod p0 is running, but has not reached the store; and 2 more. If"},
-		"none of which is known": {step(after(10), func(s *Step) { s.Waiting, s.Missing = 2, nil }),
+		"all of them unknown": {step(after(10), func(s *Step) { s.Waiting, s.Missing = 2, nil }),
 			"2 of 4 workers have not joined. If"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,23 +36,23 @@ func TestStateOf(t *testing.T) {
 		pods []*Pod
 		want State
 	}{
-		"no pod at all":                                 {nil, Vacant},
-		"a running pod":                                 {[]*Pod{running}, Held},
-		"one that waits for a node":                     {[]*Pod{pending}, Held},
-		"a failed pod":                                  {[]*Pod{failed}, Vacant},
-		"a failed pod and its replacement":              {[]*Pod{failed, pending}, Held},
-		"in whatever order":                             {[]*Pod{pending, failed}, Held},
-		"a worker that may save its checkpoint":         {[]*Pod{ending}, Ending},
-		"a failed one beside it":                        {[]*Pod{ending, failed}, Ending},
-		"one that ends beside one that lives":           {[]*Pod{ending, running}, Held},
-		"one that was deleted before it had a node":     {[]*Pod{pod(Pending, unbound, deleted(30))}, Vacant},
-		"one that was deleted by force":                 {[]*Pod{pod(Running, deleted(0))}, Vacant},
-		"one that failed while it was being deleted":    {[]*Pod{pod(Failed, deleted(30))}, Vacant},
-		"a finished worker":                             {[]*Pod{pod(Succeeded)}, Finished},
-		"a finished worker that was deleted":            {[]*Pod{pod(Succeeded, deleted(30))}, Finished},
-		"a finished worker after a failed one":          {[]*Pod{failed, pod(Succeeded)}, Finished},
-		"a finished worker beside one that still ends":  {[]*Pod{pod(Succeeded), ending}, Ending},
-		"a pod that its node was given and never began": {[]*Pod{pod(Pending, deleted(30))}, Ending},
+		"no pod":                               {nil, Vacant},
+		"a running pod":                        {[]*Pod{running}, Held},
+		"an unscheduled pod":                   {[]*Pod{pending}, Held},
+		"a failed pod":                         {[]*Pod{failed}, Vacant},
+		"a failed pod and its replacement":     {[]*Pod{failed, pending}, Held},
+		"in any order":                         {[]*Pod{pending, failed}, Held},
+		"a terminating pod":                    {[]*Pod{ending}, Ending},
+		"a failed pod next to it":              {[]*Pod{ending, failed}, Ending},
+		"a terminating pod next to a live one": {[]*Pod{ending, running}, Held},
+		"a pod that was deleted before it was scheduled": {[]*Pod{pod(Pending, unbound, deleted(30))}, Vacant},
+		"a force-deleted pod":                            {[]*Pod{pod(Running, deleted(0))}, Vacant},
+		"a pod that failed while it was being deleted":   {[]*Pod{pod(Failed, deleted(30))}, Vacant},
+		"a finished worker":                              {[]*Pod{pod(Succeeded)}, Finished},
+		"a finished worker that was deleted":             {[]*Pod{pod(Succeeded, deleted(30))}, Finished},
+		"a finished worker after a failed one":           {[]*Pod{failed, pod(Succeeded)}, Finished},
+		"a finished worker next to a terminating pod":    {[]*Pod{pod(Succeeded), ending}, Ending},
+		"a scheduled pod that never started":             {[]*Pod{pod(Pending, deleted(30))}, Ending},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -71,9 +71,9 @@ func TestLost(t *testing.T) {
 		"a failed pod":                                   {pod(Failed), true, true},
 		"a running pod":                                  {pod(Running), false, true},
 		"a running pod that is being deleted":            {pod(Running, deleted(30)), false, true},
-		"one that was deleted by force":                  {pod(Running, deleted(0)), true, true},
+		"a force-deleted pod":                            {pod(Running, deleted(0)), true, true},
 		"a worker that has finished":                     {pod(Succeeded, exited(0)), false, false},
-		"a worker that exited 0 in a deletion":           {pod(Succeeded, deleted(30), exited(time.Second)), true, true},
+		"a worker that exited 0 during the deletion":     {pod(Succeeded, deleted(30), exited(time.Second)), true, true},
 		"a worker that had finished before the deletion": {pod(Succeeded, deleted(30), exited(-time.Minute)), false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,12 +92,12 @@ func TestOutranks(t *testing.T) {
 		other *Pod
 		want  bool
 	}{
-		"it has a node":          {pod(Pending, born(11)), true},
-		"it is older":            {pod(Pending, unbound, born(9)), true},
-		"it is of the same time": {pod(Pending, unbound, born(10)), false},
-		"it is younger":          {pod(Pending, unbound, born(11)), false},
-		"it has failed":          {pod(Failed, born(9)), false},
-		"it is being deleted":    {pod(Running, born(9), deleted(30)), false},
+		"it has a node":                     {pod(Pending, born(11)), true},
+		"it is older":                       {pod(Pending, unbound, born(9)), true},
+		"it was created in the same second": {pod(Pending, unbound, born(10)), false},
+		"it is younger":                     {pod(Pending, unbound, born(11)), false},
+		"it has failed":                     {pod(Failed, born(9)), false},
+		"it is being deleted":               {pod(Running, born(9), deleted(30)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := c.other.Outranks(made); got != c.want {
