@@ -13,7 +13,7 @@ func TestPositionOf(t *testing.T) {
 	}
 	for _, name := range []string{"js-workers-spares-1", "", "3", "-3", "js-workers-0-"} {
 		if got, ok := PositionOf(name, 0, 0); ok {
-			t.Errorf("%q has position %+v", name, got)
+			t.Errorf("the position of %q is %+v", name, got)
 		}
 	}
 }

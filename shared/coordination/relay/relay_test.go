@@ -18,15 +18,15 @@ func TestWhoRelays(t *testing.T) {
 		slot string
 		want string
 	}{
-		"the first slot relays":                 {Plan{1000, 100}, "js-w-0-0", "js-w-0-0"},
-		"its neighbors use it":                  {Plan{1000, 100}, "js-w-2-19", "js-w-0-0"},
-		"the hundredth slot relays":             {Plan{1000, 100}, "js-w-2-20", "js-w-2-20"},
-		"the last slots use the relay before":   {Plan{1000, 100}, "js-w-29-39", "js-w-27-20"},
-		"no more members than a batch can have": {Plan{1000, 5000}, "js-w-5-0", "js-w-3-8"},
-		"a small stage has no relays":           {Plan{1201, 100}, "js-w-0-1", ""},
-		"relays are off":                        {Plan{0, 100}, "js-w-0-1", ""},
-		"a spare has none":                      {Plan{1000, 100}, "js-w-spares-3", ""},
-		"nor has a slot of another stage":       {Plan{1000, 100}, "js-x-0-1", ""},
+		"the first slot relays":                    {Plan{1000, 100}, "js-w-0-0", "js-w-0-0"},
+		"its neighbors use it":                     {Plan{1000, 100}, "js-w-2-19", "js-w-0-0"},
+		"the hundredth slot relays":                {Plan{1000, 100}, "js-w-2-20", "js-w-2-20"},
+		"the last slots use the previous relay":    {Plan{1000, 100}, "js-w-29-39", "js-w-27-20"},
+		"a relay has no more members than a batch": {Plan{1000, 5000}, "js-w-5-0", "js-w-3-8"},
+		"a small stage has no relays":              {Plan{1201, 100}, "js-w-0-1", ""},
+		"relays are off":                           {Plan{0, 100}, "js-w-0-1", ""},
+		"a spare has no relay":                     {Plan{1000, 100}, "js-w-spares-3", ""},
+		"a slot of another stage has no relay":     {Plan{1000, 100}, "js-x-0-1", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestJoinsGatherWhileACallIsInProgress(t *testing.T) {
 	var b Batch[int]
 	b.Add(0, joinOf(0, 1), false)
 	if got := next(t, &b); !slices.Equal(got, []int{0}) {
-		t.Errorf("the first call has %v", got)
+		t.Errorf("the first call contains %v", got)
 	}
 	for n := 1; n < 4; n++ {
 		b.Add(n, joinOf(n, 1), false)
@@ -71,19 +71,19 @@ func TestJoinsGatherWhileACallIsInProgress(t *testing.T) {
 	b.Add(4, joinOf(4, 2), false)
 	b.Add(5, joinOf(5, 1), false)
 	if got := next(t, &b); got != nil {
-		t.Errorf("%v is called while a call is in progress", got)
+		t.Errorf("%v is sent while another call is in progress", got)
 	}
 	b.Done()
 	if got := next(t, &b); !slices.Equal(got, []int{1, 2, 3, 5}) {
-		t.Errorf("the second call has %v", got)
+		t.Errorf("the second call contains %v", got)
 	}
 	b.Done()
 	if got := next(t, &b); !slices.Equal(got, []int{4}) {
-		t.Errorf("the call of the later round has %v", got)
+		t.Errorf("the call of the later round contains %v", got)
 	}
 	b.Done()
 	if got := next(t, &b); got != nil {
-		t.Errorf("%v is left", got)
+		t.Errorf("%v remains", got)
 	}
 }
 
@@ -131,16 +131,16 @@ func TestWhenAMemberLeavesItsRelay(t *testing.T) {
 		stays  time.Duration // the member does not leave before this time
 		leaves time.Duration // the member leaves before this time; 0 if it never leaves
 	}{
-		"a relay that is healthy is never left":      {pongs: true, reads: true},
-		"a relay that is silent at rest":             {stays: 15 * time.Second, leaves: 17 * time.Second},
-		"a relay that is silent in a restart":        {begin: func(l *Link) { l.Told(start, true, false) }, stays: 6 * time.Second, leaves: 8 * time.Second},
-		"a request, and the relay is dead":           {begin: func(l *Link) { l.Requested(start) }, stays: 6 * time.Second, leaves: 8 * time.Second},
-		"a request, and the relay is alive but idle": {begin: func(l *Link) { l.Requested(start) }, pongs: true, stays: 19 * time.Second, leaves: 21 * time.Second},
-		"a relay that lives and hears nothing":       {pongs: true, stays: 40 * time.Second, leaves: 46 * time.Second},
-		"a relay that has lost the store":            {begin: func(l *Link) { l.StoreLost(start, 0.5) }, pongs: true, stays: 9 * time.Second, leaves: 11 * time.Second},
-		"an outage that ends":                        {begin: func(l *Link) { l.StoreLost(start, 0); l.Told(start, false, true) }, pongs: true, reads: true},
-		"a request that was answered":                {begin: func(l *Link) { l.Requested(start); l.Answered(start, false) }, pongs: true, reads: true},
-		"a request that has the first answer":        {begin: func(l *Link) { l.Requested(start); l.Requested(start); l.Answered(start.Add(5*time.Second), true) }, pongs: true, stays: 24 * time.Second, leaves: 26 * time.Second},
+		"a healthy relay":                              {pongs: true, reads: true},
+		"a silent relay at rest":                       {stays: 15 * time.Second, leaves: 17 * time.Second},
+		"a silent relay during a restart":              {begin: func(l *Link) { l.Told(start, true, false) }, stays: 6 * time.Second, leaves: 8 * time.Second},
+		"a request to a dead relay":                    {begin: func(l *Link) { l.Requested(start) }, stays: 6 * time.Second, leaves: 8 * time.Second},
+		"a request to a relay that only answers pings": {begin: func(l *Link) { l.Requested(start) }, pongs: true, stays: 19 * time.Second, leaves: 21 * time.Second},
+		"a relay that receives no levels":              {pongs: true, stays: 40 * time.Second, leaves: 46 * time.Second},
+		"a relay that has lost the store":              {begin: func(l *Link) { l.StoreLost(start, 0.5) }, pongs: true, stays: 9 * time.Second, leaves: 11 * time.Second},
+		"an outage that ends":                          {begin: func(l *Link) { l.StoreLost(start, 0); l.Told(start, false, true) }, pongs: true, reads: true},
+		"a request that was answered":                  {begin: func(l *Link) { l.Requested(start); l.Answered(start, false) }, pongs: true, reads: true},
+		"one of two requests was answered":             {begin: func(l *Link) { l.Requested(start); l.Requested(start); l.Answered(start.Add(5*time.Second), true) }, pongs: true, stays: 24 * time.Second, leaves: 26 * time.Second},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestWhenAMemberLeavesItsRelay(t *testing.T) {
 					l.Heard(now.Add(10 * time.Millisecond))
 					due = now.Add(10 * time.Millisecond)
 				case !due.After(now):
-					t.Fatalf("checks again at %s, which is now", due.Sub(start))
+					t.Fatalf("the next check at %s is already due", due.Sub(start))
 				}
 				if now = due; tc.reads && now.Sub(read) > 30*time.Second {
 					read = now

@@ -89,7 +89,7 @@ func TestEachWorkerThatIsNotHeldChangesTheState(t *testing.T) {
 		s.call(Finish("i1", 0, Slot{fmt.Sprint("w-", slot), pod}, pod+".1", false))
 		now := s.stored()
 		if now == before {
-			t.Errorf("after %s has finished, the state is still %q", pod, now)
+			t.Errorf("after %s has finished, the state is unchanged: %q", pod, now)
 		}
 		before = now
 	}
@@ -104,7 +104,7 @@ func TestLostStartIsRepeated(t *testing.T) {
 	s.Restore(before)
 	s.call(join(1, "b", 1, Past{Kind: PastRuns, MoreEntered: true}))
 	if l := s.level(); !l.Running() || l.Round != 0 {
-		t.Errorf("both are there: %s, want round 0", l)
+		t.Errorf("both have joined: %s, want round 0", l)
 	}
 }
 
@@ -117,15 +117,15 @@ func TestJoinAfterTheReportOfADeath(t *testing.T) {
 		s.call(late)
 		s.call(Down("i1", 0, Death{Slot: Slot{"w-0", "a"}, ID: "a.1", Leaves: leaves, Cause: "exit"}))
 		if reply := s.call(late); reply != "N1" {
-			t.Errorf("leaves %t: the repeated join is answered with %q, want N1", leaves, reply)
+			t.Errorf("leaves %t: the reply to the repeated join is %q, want N1", leaves, reply)
 		}
 		s.call(join(1, "b", 0, Past{Kind: PastNew}))
 		if l := s.level(); l.Running() {
-			t.Errorf("leaves %t: the round runs with a dead instance: %s", leaves, l)
+			t.Errorf("leaves %t: the round is running with a dead instance: %s", leaves, l)
 		}
 		next := Join("i1", 0, 0, 0, Member{Slot: Slot{"w-0", "a"}, ID: "a.2", Attempt: 2, Past: Past{Kind: PastNew}})
 		if reply := s.call(next); reply != "J" || !s.level().Running() {
-			t.Errorf("leaves %t: the next instance is answered with %q: %s", leaves, reply, s.level())
+			t.Errorf("leaves %t: the reply to the next instance is %q: %s", leaves, reply, s.level())
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestDeathInARoundThatTheStoreHasLost(t *testing.T) {
 	s.call(Lost("i1", 0, Slot{"w-1", "b"}, 1, 1))
 	s.call(in1(1, "b"))
 	if l := s.level(); l.Round != 1 || l.Running() {
-		t.Errorf("the round runs with a dead instance: %s", l)
+		t.Errorf("the round is running with a dead instance: %s", l)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestGroupThatIsBackIsNotReplaced(t *testing.T) {
 	fresh := Config{Token: coordination.Token{LeaseCreated: 1}, Incarnation: "i2", Generation: 1, Limit: 9, Units: []Unit{{Slots: 2, End: 1}}}
 	write := Set("", Fresh(Level{Incarnation: "i2", Generation: 1, Phase: Active, Left: NoUnits}, 1), fresh)
 	if reply := s.call(write); reply != "-" || s.level().Incarnation != "i1" {
-		t.Errorf("the write is answered %q, and the store has %s", reply, s.level())
+		t.Errorf("the reply to the write is %q, and the store has %s", reply, s.level())
 	}
 	s.Do("DEL", KeysOf("g").Config())
 	if s.call(write); s.level().Incarnation != "i2" {
@@ -204,12 +204,12 @@ func TestWriteRequiresTheStateThatWasRead(t *testing.T) {
 	b.call(Ask("i1", 0, Slot{"w-0", "a"}, "gap"))
 	read := b.stored()
 	if a.level().Seq != b.level().Seq || a.level() == b.level() {
-		t.Fatalf("the test needs different states of the same seq: %s and %s", a.stored(), read)
+		t.Fatalf("the test needs different states with the same seq: %s and %s", a.stored(), read)
 	}
 	config := Config{Token: coordination.Token{LeaseCreated: 1}, Incarnation: "i1", Generation: 1, Limit: 9, Units: []Unit{{Slots: 2, End: 1}}}
 	write := Set(read, Fresh(Level{Incarnation: "i1", Generation: 1, Phase: Recreate, Left: NoUnits}, 1), config)
 	if reply := a.call(write); reply != "-" {
-		t.Errorf("the write is answered %q", reply)
+		t.Errorf("the reply to the write is %q", reply)
 	}
 	if reply := b.call(write); reply == "-" {
 		t.Error("the write over the state that was read is rejected")

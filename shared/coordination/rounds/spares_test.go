@@ -53,20 +53,20 @@ func TestASlotIsGiven(t *testing.T) {
 		calls []Call
 		want  string // state of slot 0
 	}{
-		"in the call that fences the lost pod":     {[]Call{release(0, "a", "s", "w-spares-0")}, given},
-		"after the lost pod was released":          {[]Call{release(0, "a", "", ""), release(0, "", "s", "w-spares-0")}, given},
-		"once more, which changes nothing":         {[]Call{release(0, "a", "s", "w-spares-0"), release(0, "", "s", "w-spares-0")}, given},
-		"not while another pod holds it":           {[]Call{release(0, "x", "s", "w-spares-0")}, "held by a, given to , which has "},
-		"not to a pod that was given another slot": {[]Call{release(1, "b", "s", "w-spares-0"), release(0, "a", "s", "w-spares-0")}, "held by , given to , which has "},
-		"not to a pod that holds its own":          {[]Call{release(0, "a", "b", "w-1")}, "held by , given to , which has "},
-		"not to a pod that is fenced":              {[]Call{release(1, "s", "", ""), release(0, "a", "s", "w-spares-0")}, "held by , given to , which has "},
-		"not while it was given to a pod that is not released": {
+		"in the call that fences the lost pod":       {[]Call{release(0, "a", "s", "w-spares-0")}, given},
+		"after the lost pod was released":            {[]Call{release(0, "a", "", ""), release(0, "", "s", "w-spares-0")}, given},
+		"again, which changes nothing":               {[]Call{release(0, "a", "s", "w-spares-0"), release(0, "", "s", "w-spares-0")}, given},
+		"not while another pod holds it":             {[]Call{release(0, "x", "s", "w-spares-0")}, "held by a, given to , which has "},
+		"not to a pod that is assigned another slot": {[]Call{release(1, "b", "s", "w-spares-0"), release(0, "a", "s", "w-spares-0")}, "held by , given to , which has "},
+		"not to a pod that holds its own slot":       {[]Call{release(0, "a", "b", "w-1")}, "held by , given to , which has "},
+		"not to a fenced pod":                        {[]Call{release(1, "s", "", ""), release(0, "a", "s", "w-spares-0")}, "held by , given to , which has "},
+		"not while it is assigned to a pod that has not been released": {
 			[]Call{release(0, "a", "s", "w-spares-0"), release(0, "", "r", "w-spares-1")}, given,
 		},
-		"to the next pod when the first is lost": {[]Call{release(0, "a", "s", "w-spares-0"), release(0, "s", "r", "w-0")}, "held by r, given to r, which has w-0 at w-0"},
-		"and stays with a lost pod until then":   {[]Call{release(0, "a", "s", "w-spares-0"), release(0, "s", "", ""), joinIn(0, "r")}, "held by , given to s, which has w-0 at w-spares-0"},
-		"so that no other pod joins":             {[]Call{release(0, "a", "s", "w-spares-0"), joinIn(0, "r")}, given},
-		"though the pod has given it up": {[]Call{
+		"to the next pod when the first one is lost": {[]Call{release(0, "a", "s", "w-spares-0"), release(0, "s", "r", "w-0")}, "held by r, given to r, which has w-0 at w-0"},
+		"and stays with a lost pod until then":       {[]Call{release(0, "a", "s", "w-spares-0"), release(0, "s", "", ""), joinIn(0, "r")}, "held by , given to s, which has w-0 at w-spares-0"},
+		"so that no other pod joins":                 {[]Call{release(0, "a", "s", "w-spares-0"), joinIn(0, "r")}, given},
+		"although the pod has left it": {[]Call{
 			release(0, "a", "s", "w-spares-0"), Down("i1", 0, Death{Slot: Slot{"w-0", "s"}, ID: "s.1", Round: 1, Leaves: true, Cause: "exit 1"}), joinIn(0, "r"),
 		}, "held by , given to s, which has w-0 at w-spares-0"},
 	} {
@@ -99,7 +99,7 @@ func TestASpareCompletesTheRound(t *testing.T) {
 	s := running(t)
 	s.call(release(0, "a", "s", "w-spares-0"))
 	if l := s.level(); !l.Restarting() || l.Round != 1 {
-		t.Fatalf("after the release: %s", l)
+		t.Fatalf("the level after the release is %s", l)
 	}
 	for slot, pod := range []string{"s", "b", "c"} {
 		s.call(Join("i1", 0, 1, 1, Member{Slot: Slot{fmt.Sprint("w-", slot), pod}, ID: pod + ".2", Attempt: 2, Past: Past{Kind: PastRan}}))
@@ -131,13 +131,13 @@ func TestThePlaceOfASpare(t *testing.T) {
 		own  Slot
 		want string
 	}{
-		"a pod in its own slot":                     {Slot{"js-w-0-0", "a"}, "given  spare false"},
-		"a spare that waits":                        {Slot{"js-w-spares-1", "q"}, "given  spare true"},
-		"a spare that was given a slot":             {Slot{"js-w-spares-0", "s"}, "given js-w-1-0 spare true"},
-		"a pod whose slot was given away":           {Slot{"js-w-1-0", "b"}, "given  spare true"},
-		"a pod that was given a slot that is gone":  {Slot{"js-w-0-0", "late"}, "given js-w-7-0 spare false"},
-		"a name that is neither a slot nor a spare": {Slot{"js-w-7-0", "x"}, "not a slot of this group: \"js-w-7-0\""},
-		"a spare of a stage that the group has not": {Slot{"js-v-spares-0", "x"}, "not a slot of this group: \"js-v-spares-0\""},
+		"a pod in its own slot":                        {Slot{"js-w-0-0", "a"}, "given  spare false"},
+		"a waiting spare":                              {Slot{"js-w-spares-1", "q"}, "given  spare true"},
+		"a spare with an assigned slot":                {Slot{"js-w-spares-0", "s"}, "given js-w-1-0 spare true"},
+		"a pod whose slot was assigned to another pod": {Slot{"js-w-1-0", "b"}, "given  spare true"},
+		"a pod whose assigned slot no longer exists":   {Slot{"js-w-0-0", "late"}, "given js-w-7-0 spare false"},
+		"a name that is neither a slot nor a spare":    {Slot{"js-w-7-0", "x"}, "not a slot of this group: \"js-w-7-0\""},
+		"a spare of a stage that is not in the group":  {Slot{"js-v-spares-0", "x"}, "not a slot of this group: \"js-v-spares-0\""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fields := PlaceFields(c.own)

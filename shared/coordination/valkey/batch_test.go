@@ -61,9 +61,9 @@ func TestJoinOfManyMembers(t *testing.T) {
 		})
 	}
 	if l, err := store.Level(t.Context(), uid); err != nil || l.Round != 1 || !l.Restarting() {
-		t.Errorf("on the server %s, %v", l, err)
+		t.Errorf("on the server: %s, %v", l, err)
 	}
 	if l, err := inProcess.Level(uid); err != nil || l.Round != 1 || !l.Restarting() {
-		t.Errorf("in the interpreter %s, %v", l, err)
+		t.Errorf("in the interpreter: %s, %v", l, err)
 	}
 }

@@ -156,13 +156,13 @@ func (s *server) forge(group string) map[string]rounds.Call {
 		many[i] = memberOf(9)
 	}
 	return map[string]rounds.Call{
-		"a join beside a forged holder": rounds.Join("A", 0, 0, 0, many...),
-		"a join in a forged slot":       rounds.Join("A", 0, 0, 0, memberOf(8)),
-		"the last join":                 aJoin(0),
-		"a death":                       rounds.Down("A", 0, rounds.Death{Slot: slotOf(1), ID: memberOf(1).ID, Ran: true, Cause: strings.Repeat("x", rounds.MaxText)}),
-		"a later round":                 rounds.Lost("A", 0, slotOf(0), 1<<40, 1),
-		"a success":                     rounds.Finish("A", 0, slotOf(1), memberOf(1).ID, false),
-		"a request":                     rounds.Ask("A", 0, slotOf(1), strings.Repeat("x", rounds.MaxText)),
+		"a join next to a forged holder": rounds.Join("A", 0, 0, 0, many...),
+		"a join in a forged slot":        rounds.Join("A", 0, 0, 0, memberOf(8)),
+		"the last join":                  aJoin(0),
+		"a death":                        rounds.Down("A", 0, rounds.Death{Slot: slotOf(1), ID: memberOf(1).ID, Ran: true, Cause: strings.Repeat("x", rounds.MaxText)}),
+		"a later round":                  rounds.Lost("A", 0, slotOf(0), 1<<40, 1),
+		"a success":                      rounds.Finish("A", 0, slotOf(1), memberOf(1).ID, false),
+		"a request":                      rounds.Ask("A", 0, slotOf(1), strings.Repeat("x", rounds.MaxText)),
 	}
 }
 
@@ -234,7 +234,7 @@ func TestWorkOfACallIsLimited(t *testing.T) {
 				server.load(dump)
 				server.do("CONFIG", "RESETSTAT")
 				if took := server.cpuOf(uid, call); took > longest {
-					t.Errorf("it took %.0f us", took)
+					t.Errorf("the call took %.0f us", took)
 				}
 				calls := map[string]int{}
 				for command, s := range server.stats() {
@@ -248,7 +248,7 @@ func TestWorkOfACallIsLimited(t *testing.T) {
 			}
 			for command, n := range many {
 				if n > few[command]+1 { // a forged table may appear to be complete, which wakes the leader
-					t.Errorf("%s was called %d times, in a small group %d times", command, n, few[command])
+					t.Errorf("%s was called %d times, but %d times in a small group", command, n, few[command])
 				}
 				if !slices.Contains(constant, command) {
 					t.Errorf("%s was called", command)

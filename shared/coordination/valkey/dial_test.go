@@ -91,8 +91,8 @@ func (q *queue) store(t *testing.T, cert string) *Store {
 func TestHandshakeIsWaitedFor(t *testing.T) {
 	cert, key := pair(t, "store")
 	for name, delays := range map[string][]time.Duration{
-		"of the subscription":        {3 * time.Second, 0},
-		"of the connection of calls": {0, 3 * time.Second},
+		"of the subscription":         {3 * time.Second, 0},
+		"of the connection for calls": {0, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,9 +121,9 @@ func TestStoreThatNeverAnswersIsReported(t *testing.T) {
 	calling, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := store.Level(calling, uid); err == nil || calling.Err() == nil {
-		t.Errorf("a call: %v, want that its time is over", err)
+		t.Errorf("a call: %v, want a timeout", err)
 	}
-	if n := q.accepted.Load(); n != 2 { // the subscription, and the connection of calls
+	if n := q.accepted.Load(); n != 2 { // the subscription, and the connection for calls
 		t.Errorf("%d connections, want 2", n)
 	}
 }
@@ -135,7 +135,7 @@ func TestProbeOfAPoolMakesNoHandshake(t *testing.T) {
 	q := &queue{address: freeAddress(t), server: server.address, delay: func(int64) time.Duration { return 0 }}
 	store := q.store(t, cert)
 	if _, err := store.Groups(t.Context()); err == nil {
-		t.Fatal("a server that is down answers")
+		t.Fatal("a call to a stopped server succeeded")
 	}
 	q.open(t)
 	deadline := time.Now().Add(patience)

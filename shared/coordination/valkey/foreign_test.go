@@ -22,7 +22,7 @@ func TestForeignStates(t *testing.T) {
 	key := rounds.KeysOf(uid).State()
 	for name, text := range map[string]string{
 		"a word":                      "nonsense",
-		"a level alone":               "2 A 1 2 A 0 1 1 - 0",
+		"only a level":                "2 A 1 2 A 0 1 1 - 0",
 		"another version":             "3 A 1 2 A 0 1 1 - 0|1 0 0 0 1",
 		"another incarnation":         "2 B 1 2 A 0 1 1 - 0|1 0 0 0 1",
 		"no incarnation":              "2  1 2 A 0 1 1 - 0|1 0 0 0 1",
@@ -33,11 +33,11 @@ func TestForeignStates(t *testing.T) {
 		"more started than units":     "2 A 1 2 A 0 2 1 - 0|1 0 0 0 1",
 		"more entered than units":     "2 A 1 2 A 0 1 99 - 0|1 0 0 0 1",
 		"more joined than units":      "2 A 1 2 A 0 1 1 - 0|2 0 0 0 1",
-		"a mark too many":             "2 A 1 2 A 0 1 1 - 0|1 0 0 0 11",
+		"one mark too many":           "2 A 1 2 A 0 1 1 - 0|1 0 0 0 11",
 		"an unknown mark":             "2 A 1 2 A 0 1 1 - 0|1 0 0 0 9",
 		"a phase of two letters":      "2 A 1 2 AB 0 1 1 - 0|1 0 0 0 1",
 		"a long text":                 strings.Repeat("x", 8<<20),
-		"a state with a long rest":    "2 A 1 2 A 0 1 1 - 0|1 0 0 0 1" + strings.Repeat("1", 8<<20),
+		"a state with a long suffix":  "2 A 1 2 A 0 1 1 - 0|1 0 0 0 1" + strings.Repeat("1", 8<<20),
 		"a state with leading blanks": strings.Repeat(" ", rounds.MaxText) + "2 A 1 2 A 0 1 1 - 0|1 0 0 0 1",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestForeignTypes(t *testing.T) {
 			server.do("RPUSH", c.key, "x")
 			wantForeign(t, c.call.Function, "", second(store.Call(t.Context(), uid, c.call)))
 			if stored, err := store.Read(t.Context(), uid); err != nil && stored != nil {
-				t.Errorf("the leader reads a group beside %v: it would not open it anew", err)
+				t.Errorf("the leader reads a group in addition to %v, and would not open it again", err)
 			}
 		})
 	}
@@ -184,7 +184,7 @@ func TestMutatedValues(t *testing.T) {
 		}
 	}
 	if refused < mutations/4 {
-		t.Errorf("only %d of %d values were refused", refused, mutations)
+		t.Errorf("only %d of %d values were rejected", refused, mutations)
 	}
 }
 

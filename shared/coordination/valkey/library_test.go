@@ -46,10 +46,10 @@ func TestLeaderLoadsItsFunctionsOnConnect(t *testing.T) {
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
 	if group := <-connected; group != "" {
-		t.Fatalf("heard of %q first, want the connection", group)
+		t.Fatalf("the first notification is for %q, want the one for the connection", group)
 	}
 	if code := server.admin.FunctionList(ctx, redis.FunctionListQuery{WithCode: true}).Val()[0].Code; code != rounds.Library {
-		t.Error("the functions of the leader before are still loaded")
+		t.Error("the previous leader's functions are still loaded")
 	}
 }
 

@@ -32,7 +32,7 @@ func TestAddress(t *testing.T) {
 			if err == nil {
 				_ = s.Close()
 			} else if !strings.Contains(err.Error(), "host:port") {
-				t.Errorf("error %q does not say what is wanted", err)
+				t.Errorf("error %q does not describe the valid form", err)
 			}
 		})
 	}

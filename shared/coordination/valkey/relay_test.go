@@ -25,8 +25,8 @@ func TestJoinAll(t *testing.T) {
 		runs    bool
 	}{
 		{"one", []rounds.Member{memberOf(0)}, []string{"J"}, false},
-		{"two, of which one is in the slot of another", []rounds.Member{other, memberOf(1)}, []string{"H", "J"}, false},
-		{"the last one", []rounds.Member{memberOf(1), memberOf(2)}, []string{"J", "J"}, true},
+		{"two members, one of them in the slot of another pod", []rounds.Member{other, memberOf(1)}, []string{"H", "J"}, false},
+		{"the last join", []rounds.Member{memberOf(1), memberOf(2)}, []string{"J", "J"}, true},
 	}
 	for _, tc := range tests {
 		got, now, err := store.JoinAll(t.Context(), uid, rounds.Join("A", 0, 0, 0, tc.members...), len(tc.members))
@@ -58,13 +58,13 @@ func TestRecordsOfRelays(t *testing.T) {
 	}
 	check(t, "announcing", member.Announce(t.Context(), uid, slot, "here", time.Minute))
 	if text, err := member.Announced(t.Context(), uid, slot); err != nil || text != "here" {
-		t.Errorf("announced is %q, %v", text, err)
+		t.Errorf("the announced text is %q, %v", text, err)
 	}
 	if err := member.Announce(t.Context(), "uid-2", slot, "here", time.Minute); err == nil {
-		t.Error("a member announces a relay of another group")
+		t.Error("a member can announce a relay of another group")
 	}
 	if text, err := member.Announced(t.Context(), "uid-2", slot); err == nil {
-		t.Errorf("a member reads %q of another group", text)
+		t.Errorf("a member can read %q of another group", text)
 	}
 	long := strings.Repeat("x", 2*rounds.MaxText)
 	check(t, "a long text", member.Announce(t.Context(), uid, slot, long, time.Minute))

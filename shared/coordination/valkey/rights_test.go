@@ -24,7 +24,7 @@ func TestRulesAreSufficient(t *testing.T) {
 			!slices.ContainsFunc(server.commands(), func(used string) bool {
 				return used == command || strings.HasPrefix(used, command+"|")
 			}) {
-			t.Errorf("nobody needs the right to %s", command)
+			t.Errorf("no user needs the permission for %s", command)
 		}
 	}
 }
@@ -43,11 +43,11 @@ func TestOpenRulesAreSufficient(t *testing.T) {
 		t.Errorf("a join in another group: %v", err)
 	}
 	for name, command := range map[string][]any{
-		"a larger budget":  {"HSET", rounds.KeysOf(uid).Config(), "limit", 99},
-		"the index":        {"SADD", rounds.IndexKey, "x"},
-		"the end of all":   {"FLUSHALL"},
-		"an ear on all":    {"PSUBSCRIBE", "*"},
-		"another function": {"FCALL", rounds.FunctionSet, 1, rounds.KeysOf(uid).State(), "9 9", "", aState().String(), "inc", "A", "gen", 1, "limit", 1, "delay", 0},
+		"a larger budget":                {"HSET", rounds.KeysOf(uid).Config(), "limit", 99},
+		"the index":                      {"SADD", rounds.IndexKey, "x"},
+		"the deletion of all data":       {"FLUSHALL"},
+		"a subscription to all channels": {"PSUBSCRIBE", "*"},
+		"another function":               {"FCALL", rounds.FunctionSet, 1, rounds.KeysOf(uid).State(), "9 9", "", aState().String(), "inc", "A", "gen", 1, "limit", 1, "delay", 0},
 	} {
 		if err := open.client.Do(t.Context(), command...).Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
 			t.Errorf("%s: %v, want NOPERM", name, err)
@@ -66,13 +66,13 @@ func useLeader(t *testing.T, server *server, leader, member *Store) {
 	}()
 	defer func() { cancel(); <-ended }()
 	if group := <-heard; group != "" {
-		t.Errorf("heard of %q first", group)
+		t.Errorf("the first notification is for %q", group)
 	}
 	w := watchGroup(t, member, uid)
 	w.awaitCount(t, 1)
 	mustOpen(t, leader)
 	if group := <-heard; group != uid {
-		t.Errorf("heard of %q", group)
+		t.Errorf("notified of %q", group)
 	}
 	if place, err := member.Place(ctx, uid, slotOf(1)); err != nil || place.Pods != 2 {
 		t.Errorf("a place: %+v, %v", place, err)
@@ -124,10 +124,10 @@ func useLeader(t *testing.T, server *server, leader, member *Store) {
 	}
 	check(t, "dropping", leader.Drop(ctx, uid))
 	if left := server.dump(); len(left) != 0 {
-		t.Errorf("left after the drop: %v", left)
+		t.Errorf("keys left after the drop: %v", left)
 	}
 	if _, err := member.Place(ctx, uid, slotOf(1)); !errors.Is(err, coordination.ErrNoGroup) {
-		t.Errorf("a place in a group that was dropped: %v", err)
+		t.Errorf("a place in a dropped group: %v", err)
 	}
 	mustOpen(t, leader)
 }

@@ -15,7 +15,7 @@ func TestChartHasTheRules(t *testing.T) {
 	for file, want := range map[string][]string{"orchestrator.rules": leaderRules(), "agents.rules": rounds.MemberRules("*")} {
 		path := filepath.Join("..", "..", "..", "charts", "jobset-controller", "files", "valkey", file)
 		if diff := cmp.Diff(want, strings.Fields(readFile(t, path))); diff != "" {
-			t.Errorf("%s is not what the code asks for: %s", file, diff)
+			t.Errorf("%s does not match the rules that the code needs: %s", file, diff)
 		}
 	}
 }

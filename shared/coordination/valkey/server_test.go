@@ -84,7 +84,7 @@ func (s *server) awaitAnswer() {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("%s at %s does not answer: %v", program(), s.address, err)
+			s.t.Fatalf("%s at %s is unreachable: %v", program(), s.address, err)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -43,7 +43,7 @@ func (c *club) lead() group.Reason {
 	}
 	written, err := c.Set(c.Context(), uid, w.Before, w.State, w.Config, w.Finished, nil)
 	if c.ok(err); !written {
-		c.Fatalf("%s: the state has moved on", w.Reason)
+		c.Fatalf("%s: the state has changed in the meantime", w.Reason)
 	}
 	return w.Reason
 }
@@ -111,10 +111,10 @@ func TestGroupOnARealServer(t *testing.T) {
 	}
 	c.ok(c.Release(t.Context(), uid, c.want.Token, c.level(), 0, slotOf(1), "w-0 pod", rounds.Slot{}))
 	if l = c.level(); l.Round != 2 {
-		t.Errorf("a pod that cannot run any more: %s", l)
+		t.Errorf("a pod that can no longer run: %s", l)
 	}
 	if reply, _ := c.call(rounds.Join(l.Incarnation, 0, l.Round, 1, rounds.Member{Slot: slotOf(1), ID: "id-1-2", Attempt: 2, Past: rounds.Past{Kind: rounds.PastRan}})); reply != "X" {
-		t.Errorf("the fenced pod joins: %s", reply)
+		t.Errorf("the reply to the fenced pod is %s", reply)
 	}
 	c.want.Suspended = true
 	if why := c.lead(); why != group.Closes {
@@ -122,7 +122,7 @@ func TestGroupOnARealServer(t *testing.T) {
 	}
 	c.ok(c.Drop(t.Context(), uid))
 	if left := c.contents(); left != "" {
-		t.Errorf("left after the drop:\n%s", left)
+		t.Errorf("data left after the drop:\n%s", left)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestLostGroupIsRestored(t *testing.T) {
 		t.Errorf("the finished worker does not join again: %q", why)
 	}
 	if _, l = c.call(rounds.Join(l.Incarnation, 0, 3, 1, rounds.Member{Slot: slotOf(0), ID: "id", Attempt: 1, Ran: true, Past: rounds.Past{Kind: rounds.PastRuns}})); !l.Running() || l.Round != 3 {
-		t.Errorf("all are there: %s", l)
+		t.Errorf("all have joined: %s", l)
 	}
 }
 
@@ -184,17 +184,17 @@ func TestEarlierLeaderIsRejected(t *testing.T) {
 	earlier := stored.State
 	earlier.Seq--
 	if written, err := c.Set(t.Context(), uid, earlier.String(), stored.State, stored.Config, nil, nil); written || err != nil {
-		t.Errorf("a write on an old observation: %t, %v", written, err)
+		t.Errorf("a write based on an old observation: %t, %v", written, err)
 	}
 }
 
 // Invalid data instead of a group is reported, and the leader can replace it.
 func TestLeaderReplacesAForeignGroup(t *testing.T) {
 	for name, spoil := range map[string][]any{
-		"text in the state":     {"SET", rounds.KeysOf(uid).State(), "nonsense"},
-		"a state of other type": {"HSET", rounds.KeysOf(uid).State(), "a", "b"},
-		"a huge state":          {"SETRANGE", rounds.KeysOf(uid).State(), 1 << 20, "x"},
-		"another incarnation":   {"HSET", rounds.KeysOf(uid).Config(), "inc", "other", "units", "many"},
+		"text in the state":       {"SET", rounds.KeysOf(uid).State(), "nonsense"},
+		"a state of another type": {"HSET", rounds.KeysOf(uid).State(), "a", "b"},
+		"a huge state":            {"SETRANGE", rounds.KeysOf(uid).State(), 1 << 20, "x"},
+		"another incarnation":     {"HSET", rounds.KeysOf(uid).Config(), "inc", "other", "units", "many"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClub(t)

@@ -49,7 +49,7 @@ func TestTidyRemovesTablesOfPastRounds(t *testing.T) {
 		delete(before, key)
 	}
 	if diff := cmp.Diff(before, server.dump()); diff != "" {
-		t.Errorf("not only what is over was removed: %s", diff)
+		t.Errorf("tables that are not over were removed: %s", diff)
 	}
 }
 
@@ -59,9 +59,9 @@ func TestTidyKeepsUnreadableData(t *testing.T) {
 	k := rounds.KeysOf(uid)
 	for name, damage := range map[string][]any{
 		"no state":                {"DEL", k.State()},
-		"a state that is foreign": {"SET", k.State(), "nonsense"},
+		"a foreign state":         {"SET", k.State(), "nonsense"},
 		"a state of another type": {"HSET", k.State(), "a", "b"},
-		"a value beside":          {"SET", "hf2:other", "x"},
+		"an unrelated value":      {"SET", "hf2:other", "x"},
 		"a table without a name":  {"HSET", strings.TrimSuffix(k.State(), "s") + "j", "a", "b"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,10 +70,10 @@ func TestServerCertificateIsChecked(t *testing.T) {
 		files TLSFiles
 		want  string // part of the error; empty if there is none
 	}{
-		"the address itself":           {TLSFiles{CA: cert}, ""},
-		"a name of it":                 {TLSFiles{CA: cert, ServerName: "store.ns.svc"}, ""},
-		"the name of another server":   {TLSFiles{CA: cert, ServerName: "store.other.svc"}, "store.other.svc"},
-		"an authority that is unknown": {TLSFiles{CA: other}, "certificate"},
+		"the address itself":         {TLSFiles{CA: cert}, ""},
+		"a name in the certificate":  {TLSFiles{CA: cert, ServerName: "store.ns.svc"}, ""},
+		"the name of another server": {TLSFiles{CA: cert, ServerName: "store.other.svc"}, "store.other.svc"},
+		"an unknown authority":       {TLSFiles{CA: other}, "certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := server.store(t, func(o *Options) { o.TLS = tc.files }).Groups(t.Context())
@@ -83,7 +83,7 @@ func TestServerCertificateIsChecked(t *testing.T) {
 		})
 	}
 	if _, err := server.store(t).Groups(t.Context()); err == nil {
-		t.Error("a connection without TLS is served")
+		t.Error("the server accepts a connection without TLS")
 	}
 }
 
@@ -111,11 +111,11 @@ func TestInvalidTLSFiles(t *testing.T) {
 		files TLSFiles
 		want  string
 	}{
-		"a certificate without its key": {TLSFiles{CA: none, Cert: "c"}, "go together"},
-		"a certificate without a CA":    {TLSFiles{Cert: "c", Key: "k"}, "TLS requires a CA"},
-		"a server name without a CA":    {TLSFiles{ServerName: "s"}, "TLS requires a CA"},
-		"a CA that is not there":        {TLSFiles{CA: none + "2"}, "no such file"},
-		"a CA that is no certificate":   {TLSFiles{CA: none}, "no certificate"},
+		"a certificate without its key":   {TLSFiles{CA: none, Cert: "c"}, "go together"},
+		"a certificate without a CA":      {TLSFiles{Cert: "c", Key: "k"}, "TLS requires a CA"},
+		"a server name without a CA":      {TLSFiles{ServerName: "s"}, "TLS requires a CA"},
+		"a missing CA file":               {TLSFiles{CA: none + "2"}, "no such file"},
+		"a CA file without a certificate": {TLSFiles{CA: none}, "no certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := New(Options{Address: "store:6379", TLS: tc.files}); err == nil || !strings.Contains(err.Error(), tc.want) {

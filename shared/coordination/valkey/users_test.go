@@ -163,7 +163,7 @@ func TestDroppedUserIsDisconnected(t *testing.T) {
 		t.Errorf("observation %+v, want a loss", lost)
 	}
 	if _, _, err := agent.Call(t.Context(), uid, aJoin(0)); err == nil {
-		t.Error("it may still join")
+		t.Error("the dropped user can still join")
 	}
 	if users, err := leader.Users(t.Context()); err != nil || len(users) != 0 {
 		t.Errorf("users %v, error %v", users, err)
@@ -195,11 +195,11 @@ func TestGroupNamesCannotContainRules(t *testing.T) {
 		"a brace":               {"a}:s ~*": {sha("p")}},
 		"nothing":               {"": {sha("p")}},
 		"a long name":           {strings.Repeat("a", 65): {sha("p")}},
-		"a password in clear":   {uid: {"p"}},
+		"a cleartext password":  {uid: {"p"}},
 		"a rule for a password": {uid: {"x +@all"}},
 	} {
 		if err := leader.SetUsers(t.Context(), users); err == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("%s was accepted", name)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestAgentRejectsAStoreOfAnotherVersion(t *testing.T) {
 		theirs := []string{
 			"-@all", "+subscribe", "+ping", "+hello", "+auth", "+client|setname", "+fcall|hf_version", "+fcall|hf" + version + "_join", "&hf" + version + ":*",
 		}
-		for user, rules := range map[string][]string{"the rights of this version": rounds.MemberRules(uid), "the rights of the other one": theirs} {
+		for user, rules := range map[string][]string{"the permissions of this version": rounds.MemberRules(uid), "the permissions of the other version": theirs} {
 			t.Run(version+" with "+user, func(t *testing.T) {
 				agent := server.asUser(t, rules)
 				_, _, err := agent.Call(t.Context(), uid, aJoin(0))

@@ -17,7 +17,7 @@ func TestEachLevelIsPublished(t *testing.T) {
 	store := server.store(t)
 	w := watchGroup(t, store, uid)
 	if first := w.awaitCount(t, 1)[0]; !first.Read || !errors.Is(first.Err, coordination.ErrNoGroup) {
-		t.Fatalf("observation %+v, want that there is no group", first)
+		t.Fatalf("observation %+v, want no group", first)
 	}
 	mustOpen(t, store)
 	mustJoin(t, store)
@@ -47,10 +47,10 @@ func TestLeaderWatchesEveryGroup(t *testing.T) {
 		select {
 		case got := <-heard:
 			if got != want {
-				t.Fatalf("heard of %q, want %q", got, want)
+				t.Fatalf("notified of %q, want %q", got, want)
 			}
 		case <-time.After(patience):
-			t.Fatalf("did not hear of %q", want)
+			t.Fatalf("not notified of %q", want)
 		}
 	}
 	next("")
@@ -96,7 +96,7 @@ func TestOutageWithoutDataIsOneErrorThenNoGroup(t *testing.T) {
 	}
 	mustOpen(t, store) // the functions were lost, too, and the leader loads them
 	if last := w.awaitCount(t, 4)[3]; !last.Level.Forming() {
-		t.Errorf("last observation %+v, want that the group forms", last)
+		t.Errorf("last observation %+v, want a forming group", last)
 	}
 }
 

@@ -189,7 +189,7 @@ func (m *member) await(what string, is func(rounds.Observation) bool) {
 // awaitRound waits until the member has observed that a round is running.
 func (m *member) awaitRound(round int64) {
 	m.t.Helper()
-	m.await(fmt.Sprintf("member %d observes that round %d runs", m.n, round), func(o rounds.Observation) bool {
+	m.await(fmt.Sprintf("member %d observes that round %d is running", m.n, round), func(o rounds.Observation) bool {
 		return o.Level.Round == round && o.Level.Running()
 	})
 }
@@ -237,7 +237,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not in time: %s", what)
+			t.Fatalf("not observed in time: %s", what)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func relayed(t *testing.T) (*backend, []*member) {
 	for _, m := range all[1:] {
 		m.await("a level through the relay", func(o rounds.Observation) bool { return o.Read && o.Err == nil })
 		if m.connected() == nil || m.watches() != 0 {
-			t.Fatalf("member %d does not use the relay, and watches the store %d times", m.n, m.watches())
+			t.Fatalf("member %d does not use the relay, and has %d watches on the store", m.n, m.watches())
 		}
 	}
 	return b, all
@@ -64,14 +64,14 @@ func TestRestartsThroughARelay(t *testing.T) {
 		deaths += m.calls()
 	}
 	if deaths != 3 {
-		t.Errorf("%d calls went to the store itself, want the three deaths", deaths)
+		t.Errorf("%d calls went to the store directly, want the three deaths", deaths)
 	}
 	joins := 0
 	for _, n := range b.batches {
 		joins += n
 	}
 	if joins != 16 {
-		t.Errorf("the relay has joined %d members in %v, want 16", joins, b.batches)
+		t.Errorf("the relay joined %d members in batches of %v, want 16 members", joins, b.batches)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestARelayMakesOneCallForAllItsMembers(t *testing.T) {
 		joinAll(all, round+1)
 	}
 	if !slices.Contains(b.batches, 4) {
-		t.Errorf("the calls of the relay have the joins of %v members, want 4 at least once", b.batches)
+		t.Errorf("the relay's calls contain the joins of %v members, want 4 at least once", b.batches)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestARelayThatEnds(t *testing.T) {
 	all[0].end()
 	for _, m := range all[1:] {
 		m.await("the switch", func(o rounds.Observation) bool { return errors.Is(o.Err, coordination.ErrSwitched) })
-		eventually(t, "it watches the store", func() bool { return m.watches() == 1 })
+		eventually(t, "the member watches the store", func() bool { return m.watches() == 1 })
 	}
 	all[1].dies(0)
 	for _, m := range all[1:] {
@@ -168,7 +168,7 @@ func TestAPodThatIsGivenTheSlotOfARelayRelays(t *testing.T) {
 	}
 	m.note(m.own, rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 4}}, Spare: true})
 	if slot, relays := m.role(); slot != "" || relays {
-		t.Errorf("relay of a pod without a slot %q, itself %t", slot, relays)
+		t.Errorf("a pod without a slot has relay %q; it is the relay itself: %t", slot, relays)
 	}
 }
 
@@ -204,11 +204,11 @@ func TestARelayRejectsBrokenRequests(t *testing.T) {
 	_, all := relayed(t)
 	c := all[1].connected()
 	for name, m := range map[string]message{
-		"a join without arguments":  {kindJoin},
-		"a join with too few":       {kindJoin, "7", "A", "0"},
-		"the join of two members":   append(joinMessage("8", rounds.Join("A", 0, 0, 0, rounds.Member{}, rounds.Member{})), ""),
-		"a place without a slot":    {kindPlace, "9"},
-		"a message of another kind": {"other"},
+		"a join without arguments":      {kindJoin},
+		"a join with too few arguments": {kindJoin, "7", "A", "0"},
+		"the join of two members":       append(joinMessage("8", rounds.Join("A", 0, 0, 0, rounds.Member{}, rounds.Member{})), ""),
+		"a place without a slot":        {kindPlace, "9"},
+		"a message of another kind":     {"other"},
 	} {
 		if err := c.send(m); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -239,6 +239,6 @@ func TestAStoreThatCannotBeOpenedIsOpenedLater(t *testing.T) {
 	}
 	broken = false
 	if _, err := m.Level(t.Context(), group); !errors.Is(err, coordination.ErrNoGroup) {
-		t.Errorf("after the store could be opened: %v", err)
+		t.Errorf("after the store can be opened again: %v", err)
 	}
 }

@@ -47,7 +47,7 @@ func TestAnswerIsValidUntilAReadKeyIsWritten(t *testing.T) {
 	s.Restore(full)
 	get("k", "1", "8")
 	if s.Writes() == before {
-		t.Error("other data have the number of the data before")
+		t.Error("different data has the write number of the previous data")
 	}
 	for range 2 {
 		now = now.Add(time.Second)
