@@ -13,12 +13,12 @@ func TestParse(t *testing.T) {
 		want  time.Duration
 		err   string
 	}{
-		"nothing set is the default":               {value: "", want: time.Minute},
-		"a duration is taken as written":           {value: "90s", want: 90 * time.Second},
+		"an empty value is the default":            {value: "", want: time.Minute},
+		"a duration is used as is":                 {value: "90s", want: 90 * time.Second},
 		"blanks around it do not matter":           {value: " 5m ", want: 5 * time.Minute},
-		"above the ceiling is the ceiling":         {value: "48h", want: time.Hour},
-		"a bare number is refused":                 {value: "60", want: time.Minute, err: `annotation example.dev/grace: "60" is not a duration`},
-		"words are refused":                        {value: "soon", want: time.Minute, err: `"soon"`},
+		"a value above the maximum is the maximum": {value: "48h", want: time.Hour},
+		"a bare number is rejected":                {value: "60", want: time.Minute, err: `annotation example.dev/grace: "60" is not a duration`},
+		"words are rejected":                       {value: "soon", want: time.Minute, err: `"soon"`},
 		"zero is below the minimum":                {value: "0s", want: time.Minute, err: "below the minimum of 1s"},
 		"a negative duration is below the minimum": {value: "-5s", want: time.Minute, err: "below the minimum"},
 	}
@@ -45,10 +45,10 @@ func TestDeadline(t *testing.T) {
 		t.Errorf("Remaining = %s, want 15s", got)
 	}
 	if d.Passed(start.Add(59 * time.Second)) {
-		t.Error("passed before its end")
+		t.Error("the deadline passed before its end")
 	}
 	if !d.Passed(start.Add(time.Minute)) || d.Remaining(start.Add(time.Hour)) != 0 {
-		t.Error("not passed at its end")
+		t.Error("the deadline has not passed at its end")
 	}
 }
 

@@ -35,11 +35,11 @@ func TestLines(t *testing.T) {
 	}{
 		"an exit": {anExit(),
 			"1.3 2026-11-22T12:00:00.120Z in-place exit:137:SIGKILL:OOMKilled workers-0-12/x7k2p@node-a 81=1+2+30+48"},
-		"a hang that another failure followed": {Entry{
+		"a hang followed by another failure": {Entry{
 			Attempt: Attempt{1, 4}, FailedAt: noon, Kind: InPlace, Cause: Cause{Kind: "hang", Reason: "30s"},
 			Worker: "w-0-1", Took: ms(30004), Ended: Overtaken, Counted: true,
 		}, "1.4 2026-11-22T12:00:00.120Z in-place hang:::30s w-0-1 30004=30004+0+0+0 overtaken"},
-		"a recreation that nobody pays for": {Entry{
+		"a recreation that does not count": {Entry{
 			Attempt: Attempt{2, 0}, FailedAt: noon, Kind: Recreation, Cause: Cause{Kind: "timeout"}, Took: ms(0, 0, 0, 9120),
 		}, "2.0 2026-11-22T12:00:00.120Z recreation timeout - 9120=0+0+0+9120 uncounted"},
 		"a negative exit code": {Entry{Attempt: Attempt{1, 1}, FailedAt: noon, Kind: InPlace, Cause: Cause{Kind: "exit", ExitCode: -1}, Node: "n", Counted: true},
@@ -52,14 +52,14 @@ func TestLines(t *testing.T) {
 			}
 			back, err := Parse(Format([]Entry{tc.entry}))
 			if diff := cmp.Diff([]Entry{tc.entry}, back); diff != "" || err != nil {
-				t.Errorf("it comes back as another, error %v:\n%s", err, diff)
+				t.Errorf("the parsed entry differs, error %v:\n%s", err, diff)
 			}
 		})
 	}
 }
 
 // The leader adds restarts that it does not find in the text. If it could not read back what it has written, it would write it
-// again and again.
+// repeatedly.
 func TestImpossibleValuesAreReadBack(t *testing.T) {
 	for name, change := range map[string]func(*Entry){
 		"a negative time":       func(e *Entry) { e.Took[Down] = -time.Second },
@@ -74,7 +74,7 @@ func TestImpossibleValuesAreReadBack(t *testing.T) {
 			e := anExit()
 			change(&e)
 			if back, err := Parse(Format([]Entry{e})); err != nil || len(back) != 1 || back[0].Attempt != e.Attempt {
-				t.Errorf("%q comes back as %+v, error %v", e, back, err)
+				t.Errorf("%q is parsed as %+v, error %v", e, back, err)
 			}
 		})
 	}
@@ -109,11 +109,11 @@ func TestWhole(t *testing.T) {
 		text string
 		want bool
 	}{
-		"nothing was added":           {"", true},
-		"a few":                       {many(anExit(), 3), true},
-		"as many as there is room":    {many(anExit(), MaxEntries), false},
-		"long ones, which fill it":    {many(long, 12), false},
-		"what a later version writes": {many(anExit(), 2) + "\nrubbish", false},
+		"nothing was added":             {"", true},
+		"a few":                         {many(anExit(), 3), true},
+		"the maximum number of entries": {many(anExit(), MaxEntries), false},
+		"long entries that fill it":     {many(long, 12), false},
+		"entries of a later version":    {many(anExit(), 2) + "\nrubbish", false},
 	} {
 		if got := Whole(c.text); got != c.want {
 			t.Errorf("%s: %t", name, got)

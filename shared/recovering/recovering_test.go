@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 		"nothing":                            {``, "unexpected end"},
 		"no deadline":                        {`{"level":2,"reason":"x"}`, "RFC 3339"},
 		"level 0":                            {`{"level":0,"deadline":"2026-01-02T12:00:00Z"}`, "level 0"},
-		"of an earlier build":                {`{"rung":2,"deadline":"2026-01-02T12:00:00Z"}`, ""},
+		"a level of an earlier build":        {`{"rung":2,"deadline":"2026-01-02T12:00:00Z"}`, ""},
 		"a level above the maximum":          {`{"level":100,"deadline":"2026-01-02T12:00:00Z"}`, "level 100"},
 	}
 	for name, tc := range cases {
@@ -49,17 +49,17 @@ func TestUntil(t *testing.T) {
 		objects []map[string]string
 		want    time.Time
 	}{
-		"nobody is at work":                           {[]map[string]string{nil, {}}, time.Time{}},
-		"a lower level handles the fault":             {[]map[string]string{on(LevelProcess, noon)}, noon},
-		"a higher level replaces all pods":            {[]map[string]string{nil, on(LevelReset, noon)}, noon},
-		"the same level does not wait for itself":     {[]map[string]string{on(LevelMove, noon)}, time.Time{}},
-		"the one that takes longest counts":           {[]map[string]string{on(LevelGroup, noon), on(LevelReset, noon.Add(time.Hour))}, noon.Add(time.Hour)},
-		"whoever is out of time holds nobody up":      {[]map[string]string{on(LevelGroup, now)}, time.Time{}},
-		"what cannot be read holds nobody up":         {[]map[string]string{{Annotation: "soon"}}, time.Time{}},
-		"one that is out of time hides no other":      {[]map[string]string{on(LevelGroup, now), on(LevelRecreate, noon)}, noon},
-		"a deadline is as far ahead as it may be":     {[]map[string]string{on(LevelGroup, now.Add(Maximum))}, now.Add(Maximum)},
-		"a deadline in 2075 is not believed":          {[]map[string]string{on(LevelGroup, noon.AddDate(49, 0, 0))}, time.Time{}},
-		"a level of a later version counts as others": {[]map[string]string{on(42, noon)}, noon},
+		"no recovery is in progress":                        {[]map[string]string{nil, {}}, time.Time{}},
+		"a lower level handles the fault":                   {[]map[string]string{on(LevelProcess, noon)}, noon},
+		"a higher level replaces all pods":                  {[]map[string]string{nil, on(LevelReset, noon)}, noon},
+		"the same level does not wait for itself":           {[]map[string]string{on(LevelMove, noon)}, time.Time{}},
+		"the latest deadline counts":                        {[]map[string]string{on(LevelGroup, noon), on(LevelReset, noon.Add(time.Hour))}, noon.Add(time.Hour)},
+		"a deadline that has passed blocks no program":      {[]map[string]string{on(LevelGroup, now)}, time.Time{}},
+		"an unreadable annotation blocks no program":        {[]map[string]string{{Annotation: "soon"}}, time.Time{}},
+		"a deadline that has passed does not hide another":  {[]map[string]string{on(LevelGroup, now), on(LevelRecreate, noon)}, noon},
+		"a deadline at the maximum":                         {[]map[string]string{on(LevelGroup, now.Add(Maximum))}, now.Add(Maximum)},
+		"a deadline in 2075 is ignored":                     {[]map[string]string{on(LevelGroup, noon.AddDate(49, 0, 0))}, time.Time{}},
+		"a level of a later version counts like the others": {[]map[string]string{on(42, noon)}, noon},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -78,14 +78,14 @@ func TestPlaceAndRelease(t *testing.T) {
 		now          time.Time
 		write, leave bool // leave means that another level must remove the annotation
 	}{
-		"nothing is said yet":                       {"", now, true, true},
-		"the same is said already":                  {mine.Format(), now, false, false},
-		"the deadline moves":                        {State{LevelRecreate, "mine", now}.Format(), now, true, false},
+		"there is no annotation yet":                {"", now, true, true},
+		"the annotation is already set":             {mine.Format(), now, false, false},
+		"the deadline changes":                      {State{LevelRecreate, "mine", now}.Format(), now, true, false},
 		"a lower level has timed out":               {State{LevelProcess, "x", noon}.Format(), now, true, true},
 		"a higher level is in progress":             {State{LevelReset, "x", noon}.Format(), now, false, true},
 		"a higher level with a deadline in 2075":    {State{LevelReset, "x", noon.AddDate(49, 0, 0)}.Format(), now, true, true},
 		"the deadline of a higher level has passed": {State{LevelReset, "x", noon}.Format(), noon, true, true},
-		"what cannot be read is written over":       {"soon", now, true, true},
+		"an unreadable annotation is overwritten":   {"soon", now, true, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,12 +12,12 @@ func TestBudget(t *testing.T) {
 		allows, exceeded bool
 		left             int32
 	}{
-		"nothing charged yet":                      {budget: 2, charged: 0, allows: true, left: 2},
-		"the last allowed restart is not exceeded": {budget: 2, charged: 2},
-		"one more than allowed is exceeded":        {budget: 2, charged: 3, exceeded: true},
-		"no budget allows no restart":              {budget: 0, charged: 0},
-		"a negative budget is no budget":           {budget: -5, charged: 0},
-		"a negative count is no count":             {budget: 1, charged: -3, allows: true, left: 1},
+		"nothing charged yet": {budget: 2, charged: 0, allows: true, left: 2},
+		"the last allowed restart does not exceed the budget": {budget: 2, charged: 2},
+		"one more than allowed exceeds the budget":            {budget: 2, charged: 3, exceeded: true},
+		"no budget allows no restart":                         {budget: 0, charged: 0},
+		"a negative budget counts as 0":                       {budget: -5, charged: 0},
+		"a negative count counts as 0":                        {budget: 1, charged: -3, allows: true, left: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -43,10 +43,10 @@ func TestCharged(t *testing.T) {
 		round int64
 		want  int32
 	}{
-		"base and rounds add up":          {base: 3, round: 4, want: 7},
-		"negative parts count as nothing": {base: -1, round: -4, want: 0},
-		"the sum saturates":               {base: math.MaxInt32, round: 9, want: math.MaxInt32},
-		"a huge round saturates":          {base: 1, round: math.MaxInt64, want: math.MaxInt32},
+		"base and rounds add up":    {base: 3, round: 4, want: 7},
+		"negative parts count as 0": {base: -1, round: -4, want: 0},
+		"the sum saturates":         {base: math.MaxInt32, round: 9, want: math.MaxInt32},
+		"a huge round saturates":    {base: 1, round: math.MaxInt64, want: math.MaxInt32},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

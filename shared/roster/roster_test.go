@@ -48,14 +48,14 @@ func TestInvalidValues(t *testing.T) {
 		many.Members = append(many.Members, Member(i, pod))
 	}
 	for name, value := range map[string]string{
-		"no JSON":           "{",
-		"no epoch":          Roster{Timeout: time.Second}.Format(),
-		"a limit below 0":   Roster{Epoch: 1, Limit: -1, Timeout: time.Second}.Format(),
-		"no timeout":        Roster{Epoch: 1}.Format(),
-		"somebody twice":    Roster{Epoch: 1, Timeout: time.Second, Members: []string{Member(0, pod), Member(0, pod)}}.Format(),
-		"no member's name":  Roster{Epoch: 1, Timeout: time.Second, Members: []string{"worker-01." + pod}}.Format(),
-		"more than it can":  many.Format(),
-		"a number too high": strings.Replace(fine.Format(), `"epoch":1`, fmt.Sprintf(`"epoch":%d`, coordination.MaxCount+1), 1),
+		"no JSON":                   "{",
+		"no epoch":                  Roster{Timeout: time.Second}.Format(),
+		"a limit below 0":           Roster{Epoch: 1, Limit: -1, Timeout: time.Second}.Format(),
+		"no timeout":                Roster{Epoch: 1}.Format(),
+		"somebody twice":            Roster{Epoch: 1, Timeout: time.Second, Members: []string{Member(0, pod), Member(0, pod)}}.Format(),
+		"no member's name":          Roster{Epoch: 1, Timeout: time.Second, Members: []string{"worker-01." + pod}}.Format(),
+		"too many members":          many.Format(),
+		"a number that is too high": strings.Replace(fine.Format(), `"epoch":1`, fmt.Sprintf(`"epoch":%d`, coordination.MaxCount+1), 1),
 	} {
 		if r, err := Of(map[string]string{Annotation: value}); err == nil {
 			t.Errorf("%s: read as %+v", name, r)
@@ -81,7 +81,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range []string{"", "worker-1", "worker-1.", "worker--1." + pod, "worker-+1." + pod, "js-workers-0"} {
 		if _, _, ok := ParseMember(name); ok {
-			t.Errorf("%q is read", name)
+			t.Errorf("%q is accepted", name)
 		}
 	}
 }

@@ -16,17 +16,17 @@ func TestNamesFollowTheConventions(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range All() {
 		if !name.MatchString(m.Name) || seen[m.Name] {
-			t.Errorf("%s is a bad name, or there twice", m.Name)
+			t.Errorf("%s is an invalid name or a duplicate", m.Name)
 		}
 		seen[m.Name] = true
 		if got := strings.HasSuffix(m.Name, "_total"); got != (m.Type == Counter) {
-			t.Errorf("%s is a %s", m.Name, m.Type)
+			t.Errorf("%s has type %s", m.Name, m.Type)
 		}
 		if m.Type == Histogram && !slices.ContainsFunc(units, func(unit string) bool { return strings.HasSuffix(m.Name, unit) }) {
 			t.Errorf("%s has no unit", m.Name)
 		}
 		if !strings.HasSuffix(m.Help, ".") || len(m.Programs) == 0 {
-			t.Errorf("%s: who serves it (%v), and what is it: %q", m.Name, m.Programs, m.Help)
+			t.Errorf("%s: no programs (%v), or help without a final period: %q", m.Name, m.Programs, m.Help)
 		}
 	}
 }

@@ -20,20 +20,20 @@ func TestLossesOfUnknownDuration(t *testing.T) {
 		notTimed int
 		text     string
 	}{
-		"nothing was lost":                 {nil, 0, "0ms"},
-		"all is timed":                     {[]Entry{at(0, took(81*time.Millisecond))}, 0, "81ms"},
-		"nothing is timed":                 {[]Entry{at(0), at(time.Minute)}, 2, "-"},
-		"some is timed":                    {[]Entry{at(0, took(81*time.Millisecond)), at(time.Minute), at(time.Hour)}, 2, "at least 81ms, 2 not timed"},
-		"a part of a recovery":             {[]Entry{at(0, took(time.Minute)), at(30 * time.Second), at(-time.Second)}, 0, "60.0s"},
-		"one that has begun this moment":   {[]Entry{at(0, func(e *Entry) { e.Ongoing = true })}, 0, "0ms"},
-		"a step of a recovery, no one":     {[]Entry{at(0, func(e *Entry) { e.What = Repair })}, 0, "0ms"},
-		"a start is no recovery":           {[]Entry{at(0, func(e *Entry) { e.Level, e.What = 0, Started })}, 0, "0ms"},
-		"a warning that nothing came from": {[]Entry{at(0, func(e *Entry) { e.Level, e.What = 0, Noted })}, 0, "0ms"},
+		"nothing was lost":               {nil, 0, "0ms"},
+		"all recoveries are timed":       {[]Entry{at(0, took(81*time.Millisecond))}, 0, "81ms"},
+		"no recovery is timed":           {[]Entry{at(0), at(time.Minute)}, 2, "-"},
+		"some recoveries are timed":      {[]Entry{at(0, took(81*time.Millisecond)), at(time.Minute), at(time.Hour)}, 2, "at least 81ms, 2 not timed"},
+		"a part of a recovery":           {[]Entry{at(0, took(time.Minute)), at(30 * time.Second), at(-time.Second)}, 0, "60.0s"},
+		"a recovery that has just begun": {[]Entry{at(0, func(e *Entry) { e.Ongoing = true })}, 0, "0ms"},
+		"a step of a recovery":           {[]Entry{at(0, func(e *Entry) { e.What = Repair })}, 0, "0ms"},
+		"a start is not a recovery":      {[]Entry{at(0, func(e *Entry) { e.Level, e.What = 0, Started })}, 0, "0ms"},
+		"a warning without a recovery":   {[]Entry{at(0, func(e *Entry) { e.Level, e.What = 0, Noted })}, 0, "0ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Lost(tc.list)
 			if got.NotTimed != tc.notTimed || got.String() != tc.text {
-				t.Errorf("%d are not timed, %q; want %d, %q", got.NotTimed, got, tc.notTimed, tc.text)
+				t.Errorf("%d recoveries are not timed, %q; want %d, %q", got.NotTimed, got, tc.notTimed, tc.text)
 			}
 		})
 	}
@@ -46,12 +46,12 @@ func TestHistoriesWithoutDurations(t *testing.T) {
 		want int
 	}{
 		"workers of an ElasticJob": {Workload{Objects: elasticStory().Objects}, 2},
-		"a node that is avoided":   {Workload{Objects: movedStory().Objects[:1]}, 1},
+		"an avoided node":          {Workload{Objects: movedStory().Objects[:1]}, 1},
 		"restarts of a JobSet":     {Workload{Objects: ladderStory().Objects[1:]}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Lost(Of(tc.of, after(12*time.Minute))); got.NotTimed != tc.want {
-				t.Errorf("%+v, want %d that are not timed", got, tc.want)
+				t.Errorf("%+v, want %d recoveries that are not timed", got, tc.want)
 			}
 		})
 	}

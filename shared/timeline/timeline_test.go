@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-var update = flag.Bool("update", false, "write the golden files again")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
@@ -202,7 +202,7 @@ func TestRestartCounts(t *testing.T) {
 	for i := range many {
 		many[i] = restart(1, int64(i)+11, time.Duration(i)*time.Minute, nil)
 	}
-	long := make([]history.Entry, 12) // more than fit
+	long := make([]history.Entry, 12) // more than fit into the annotation
 	for i := range long {
 		long[i] = restart(1, int64(i)+19, time.Duration(i)*time.Minute, func(e *history.Entry) { e.Pod, e.Node = strings.Repeat("p", 200), strings.Repeat("n", 200) })
 	}
@@ -212,13 +212,13 @@ func TestRestartCounts(t *testing.T) {
 		want    string
 		early   int32
 	}{
-		"long ones are left out too, and fewer stay": {30, long, "23 24 25 26 27 28 29 30", 0},
-		"from 1":                                 {2, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "1 2", 0},
-		"one that nobody pays for has no number": {2, []history.Entry{restart(1, 1, 1, nil), restart(2, 0, 2, uncounted), restart(2, 1, 3, nil)}, "1 0 2", 0},
-		"the failure beyond the budget was no restart": {3, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "1 2", 0},
-		"older ones are left out of the history":       {30, many, "11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30", 0},
-		"nothing was charged":                          {0, []history.Entry{restart(1, 1, 1, nil)}, "0", 0},
-		"a failure before the group had formed":        {3, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "2 3", 1},
+		"fewer long entries fit": {30, long, "23 24 25 26 27 28 29 30", 0},
+		"from 1":                 {2, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "1 2", 0},
+		"a restart that does not count has no number":            {2, []history.Entry{restart(1, 1, 1, nil), restart(2, 0, 2, uncounted), restart(2, 1, 3, nil)}, "1 0 2", 0},
+		"the failure that exceeded the budget was not a restart": {3, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "1 2", 0},
+		"older restarts are not in the history":                  {30, many, "11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30", 0},
+		"nothing was charged":                                    {0, []history.Entry{restart(1, 1, 1, nil)}, "0", 0},
+		"a failure before the group had formed":                  {3, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "2 3", 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -245,11 +245,11 @@ func TestLostTimeIsCountedOnce(t *testing.T) {
 		list []Entry
 		want time.Duration
 	}{
-		"nothing":                        {nil, 0},
-		"one after the other":            {[]Entry{at(0, 2), at(10, 3)}, 5 * time.Second},
-		"one within the other":           {[]Entry{at(0, 10), at(2, 3)}, 10 * time.Second},
-		"one that outlasts the other":    {[]Entry{at(5, 10), at(0, 8)}, 15 * time.Second},
-		"what is no recovery is no loss": {[]Entry{{At: start, Took: time.Hour}}, 0},
+		"nothing":                                   {nil, 0},
+		"one recovery after the other":              {[]Entry{at(0, 2), at(10, 3)}, 5 * time.Second},
+		"one recovery within the other":             {[]Entry{at(0, 10), at(2, 3)}, 10 * time.Second},
+		"a recovery that outlasts another":          {[]Entry{at(5, 10), at(0, 8)}, 15 * time.Second},
+		"an entry without a recovery is not a loss": {[]Entry{{At: start, Took: time.Hour}}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

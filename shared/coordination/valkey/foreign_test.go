@@ -82,7 +82,7 @@ func TestForeignTypes(t *testing.T) {
 			server.do("RPUSH", c.key, "x")
 			wantForeign(t, c.call.Function, "", second(store.Call(t.Context(), uid, c.call)))
 			if stored, err := store.Read(t.Context(), uid); err != nil && stored != nil {
-				t.Errorf("the leader reads a group in addition to %v, and would not open it again", err)
+				t.Errorf("the leader's read returns a group together with the error %v", err)
 			}
 		})
 	}

@@ -35,31 +35,31 @@ func TestSpares(t *testing.T) {
 		"a spare prepares an instance and joins nothing": {
 			spare, nil, append(idle[:len(idle):len(idle)], tick(time.Hour)), "prepare",
 		},
-		"it reads its place when the level changes": {spare, idle, []moment{cast("i1/1.2 A 0/1 #6")}, "read"},
-		"and once more if it changes meanwhile": {
+		"a spare reads its place when the level changes": {spare, idle, []moment{cast("i1/1.2 A 0/1 #6")}, "read"},
+		"and again if the level changes in the meantime": {
 			spare, idle, []moment{cast("i1/1.2 A 0/1 #6"), cast("i1/1.2 A 0/1 #7"), readAt("i1/1.2 A 0/1 #6", "", true)}, "read, read",
 		},
-		"it joins in the slot that it was given, and starts as its worker": {
+		"it joins in its assigned slot, and starts as the slot's worker": {
 			spare, idle, []moment{cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 1/1 #7")},
 			"read, join js-w-0-1 as a.10 in 2 ran=0 n, start a 1.2",
 		},
-		"it stays in its slot in the rounds that follow": {
+		"it stays in its slot in the following rounds": {
 			spare, given, []moment{cast("i1/1.3 A 0/1 #8"), observed("a@10=143"), stopped("a", nil), observed("b@20")},
 			"stop a 10s, prepare, join js-w-0-1 as b.20 in 3 ran=0 h",
 		},
-		"though the store has lost that it was given": {
+		"although the store has lost the assignment": {
 			spare, given, []moment{readAt("i2/1.2 A 0/1 #1", "", true)}, "join js-w-0-1 as a.10 in 2 ran=1 r",
 		},
-		"its death is that of the slot": {
+		"its death is reported for the slot": {
 			spare, given, []moment{observed("a@10=1")}, "prepare, down a in 2 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000",
 		},
-		"a pod that has run takes no second slot": {
+		"a pod that has run does not take a second slot": {
 			spare, given, []moment{readAt("i1/1.3 A 0/1 #8", "js-w-0-0", true), observed("a@10=1"), tick(time.Hour)}, "",
 		},
-		"a pod whose slot was removed is out of the group": {
+		"a pod whose slot was removed leaves the group": {
 			spare, given, []moment{without("i2/1.2 A 0/1 #1"), observed("a@10=1"), tick(time.Hour)}, "prepare",
 		},
-		"until a store that went back knows the slot again": {
+		"until a store that was reset has the slot again": {
 			spare, given, []moment{without("i2/1.2 A 0/1 #1"), readAt("i3/1.2 A 0/1 #1", "js-w-0-1", true)}, "join js-w-0-1 as a.10 in 2 ran=1 r",
 		},
 		"a pod in which nothing has run takes another slot": {
@@ -67,35 +67,35 @@ func TestSpares(t *testing.T) {
 				cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 0/1 #7"), readAt("i1/1.2 A 0/1 #7", "js-w-0-0", true),
 			}, "read, join js-w-0-1 as a.10 in 2 ran=0 n, join js-w-0-0 as a.10 in 2 ran=0 n",
 		},
-		"a join that is refused takes an earlier one back": {
+		"a rejected join discards an earlier one": {
 			spare, idle, []moment{
 				cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 0/1 #7"),
 				disconnected(errUnavailable), readAt("i1/1.2 A 0/1 #5", "", true), reply("H", "i1/1.2 A 0/1 #5"), readAt("i1/1.2 A 1/1 #6", "", true), tick(time.Hour),
 			}, "read, join js-w-0-1 as a.10 in 2 ran=0 n, join js-w-0-1 as a.10 in 2 ran=0 n, read",
 		},
-		"it does not start with a join that is not confirmed on its connection": {
+		"it does not start until its join is confirmed on its connection": {
 			spare, idle, []moment{
 				cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 0/1 #7"), disconnected(errUnavailable),
 				readAt("i1/1.2 A 1/1 #9", "js-w-0-1", true), reply("J", "i1/1.2 A 1/1 #9"),
 			}, "read, join js-w-0-1 as a.10 in 2 ran=0 n, join js-w-0-1 as a.10 in 2 ran=0 n, start a 1.2",
 		},
-		"a pod whose own slot was given away waits": {
+		"a pod whose own slot was assigned to another pod waits": {
 			nil, nil, []moment{observed(), observed("a@10"), readAt("i1/1.2 A 0/1 #6", "", true), tick(time.Hour)}, "prepare",
 		},
 		"a pod that was created to wait does not take its own slot": {
 			func(c *Config) { c.Waits = true }, nil, []moment{observed(), observed("a@10"), readAt("i1/1.2 A 0/1 #6", "", false), tick(time.Hour)}, "prepare",
 		},
-		"until it is given that": {
+		"until it is assigned that slot": {
 			func(c *Config) { c.Waits = true }, nil, []moment{observed(), observed("a@10"), readAt("i1/1.2 A 0/1 #6", "js-w-0-0", false)},
 			"prepare, join js-w-0-0 as a.10 in 2 ran=0 n",
 		},
-		"a pod that has run in its own slot, which is another one's now, stops its worker and waits": {
+		"a pod that has run in its own slot, which was assigned to another pod, stops its worker and waits": {
 			nil, nil, []moment{
 				observed(), observed("a@10"), readAt("i1/1.2 A 0/1 #6", "", false), reply("J", "i1/1.2 A 1/1 #7"), readAt("i1/1.2 A 1/1 #8", "", true),
 				observed("a@10=143"), stopped("a", nil), observed("b@20"), readAt("i1/1.3 A 0/1 #9", "js-w-0-1", true),
 			}, "prepare, join js-w-0-0 as a.10 in 2 ran=0 n, start a 1.2, stop a 10s, prepare, join js-w-0-1 as b.20 in 2 ran=0 n",
 		},
-		"a spare that never ran is released with the rest": {spare, idle, []moment{cast("i1/1.1 D 1/1 #6")}, "read, release"},
+		"a spare that never ran is released with the others": {spare, idle, []moment{cast("i1/1.1 D 1/1 #6")}, "read, release"},
 		"and with its stage": {spare, idle, []moment{at(0, Updated{rounds.Observation{Level: left("i1/1.1 A 1/1 #6")}})}, "read, release"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,74 +17,74 @@ func TestContainers(t *testing.T) {
 		moments []moment
 		want    string
 	}{
-		"one round behind is stopped, after the next round is written down": {
+		"a worker that is one round behind is stopped, after the next round is recorded": {
 			[]moment{cast("i1/1.2 A 0/1 #7")}, "tell 1.2, stop a 10s",
 		},
 		"a repeated order changes nothing": {
 			[]moment{cast("i1/1.2 A 0/1 #7"), cast("i1/1.2 A 0/1 #7"), read("i1/1.2 A 0/1 #7"), tick(time.Second)}, "tell 1.2, stop a 10s",
 		},
-		"a death is reported with its cause, and the next instance joins the round it has opened": {
+		"a death is reported with its cause, and the next instance joins the round that it has opened": {
 			[]moment{observed("a@10=1", "b@20"), reply("-", "i1/1.2 A 0/1 #7"), reply("J", "i1/1.2 A 1/1 #8")},
 			"down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, tell 1.2, join js-w-0-0 as b.20 in 2 ran=1 h",
 		},
-		"a running worker whose join may have been taken is in place for that round alone: the answer is lost": {
+		"a running worker whose join may have been accepted belongs only to that round: the answer is lost": {
 			[]moment{cast("i1/1.2 A 0/1 #7"), observed("a@10=143", "b@20"), stopped("a", nil), fails(errUnavailable), cast("i1/1.3 A 0/1 #8")},
 			"tell 1.2, stop a 10s, join js-w-0-0 as b.20 in 2 ran=1 h, tell 1.3, stop b 10s",
 		},
-		"and so it is if the group has moved on with the answer": {
+		"or the group has reached a later round with the answer": {
 			[]moment{cast("i1/1.2 A 0/1 #7"), observed("a@10=143", "b@20"), stopped("a", nil), reply("J", "i1/1.3 A 0/1 #8")},
 			"tell 1.2, stop a 10s, join js-w-0-0 as b.20 in 2 ran=1 h, tell 1.3, stop b 10s",
 		},
-		"the death that was ordered is not reported": {
+		"an ordered death is not reported": {
 			[]moment{cast("i1/1.2 A 0/1 #7"), observed("a@10=143", "b@20"), stopped("a", nil)}, "tell 1.2, stop a 10s, join js-w-0-0 as b.20 in 2 ran=1 h",
 		},
-		"a worker that exits 0 on an order has its record removed, and all before it": {
+		"if a worker exits 0 on an order, its record and all earlier ones are removed": {
 			[]moment{cast("i1/1.2 A 0/1 #7"), observed("z@5=1", "a@10=0"), observed()}, "tell 1.2, stop a 10s, remove z a",
 		},
-		"more than one round apart is asked for once, and nobody is stopped": {
+		"if a worker is more than one round behind, a recreation is requested once, and no worker is stopped": {
 			[]moment{cast("i1/1.3 A 0/1 #8"), reply("x", "i1/1.3 R 0/1 #9"), cast("i1/1.3 A 0/1 #10"), tick(time.Hour)}, "tell 1.3, ask gap",
 		},
 		"a request that the store has lost is repeated after the next read": {
 			[]moment{cast("i1/1.3 A 0/1 #8"), reply("x", "i1/1.3 R 0/1 #9"), reconnected("i1/1.3 A 0/1 #8")}, "tell 1.3, ask gap, ask gap",
 		},
-		"an older message is ignored":                        {[]moment{cast("i1/1.2 A 0/1 #5")}, ""},
-		"a message of another incarnation is read":           {[]moment{cast("i2/1.2 A 0/1 #1"), cast("i2/1.2 A 0/1 #2")}, "read"},
-		"a round above the budget is read and not followed":  {[]moment{cast("i1/1.10 A 0/1 #7"), tick(time.Hour)}, "read"},
-		"a read round above the budget is not read again":    {[]moment{read("i1/1.10 A 0/1 #7"), tick(time.Hour)}, ""},
-		"values that are not levels stop nobody":             {[]moment{disconnected(coordination.ErrForeignValue), tick(time.Hour)}, ""},
-		"a store that is away or empty stops nobody":         {[]moment{disconnected(errUnavailable), disconnected(coordination.ErrNoGroup), tick(time.Hour)}, ""},
-		"a later generation ends all that the agent does":    {[]moment{read("i2/2.0 A 0/0 #1"), observed("a@10=1"), tick(time.Hour)}, ""},
-		"an earlier generation is waited for":                {[]moment{read("i0/0.0 A 0/0 #1"), observed("a@10=1", "b@20"), tick(time.Hour)}, ""},
-		"no other phase stops anybody or takes reports":      {[]moment{cast("i1/1.2 B 0/1 #7"), cast("i1/1.2 R 0/1 #8"), cast("i1/1.2 C 0/1 #9"), observed("a@10=1")}, ""},
-		"an empty store that is filled again is joined":      {[]moment{read("i2/1.1 A 0/1 #1")}, "join js-w-0-0 as a.10 in 1 ran=1 r"},
-		"a store that has gone back is told the later round": {[]moment{reconnected("i1/1.0 A 1/1 #3"), reply("-", "i1/1.1 A 0/1 #4")}, "lost 1 entered=1, join js-w-0-0 as a.10 in 1 ran=1 r"},
-		"a read that returns less than came meanwhile is repeated": {
+		"an older message is ignored":                                   {[]moment{cast("i1/1.2 A 0/1 #5")}, ""},
+		"a message of another incarnation causes a read":                {[]moment{cast("i2/1.2 A 0/1 #1"), cast("i2/1.2 A 0/1 #2")}, "read"},
+		"a round above the budget causes a read and is ignored":         {[]moment{cast("i1/1.10 A 0/1 #7"), tick(time.Hour)}, "read"},
+		"a read round above the budget is not read again":               {[]moment{read("i1/1.10 A 0/1 #7"), tick(time.Hour)}, ""},
+		"values that are not levels stop no worker":                     {[]moment{disconnected(coordination.ErrForeignValue), tick(time.Hour)}, ""},
+		"an unreachable or empty store stops no worker":                 {[]moment{disconnected(errUnavailable), disconnected(coordination.ErrNoGroup), tick(time.Hour)}, ""},
+		"a later generation stops the agent's activity":                 {[]moment{read("i2/2.0 A 0/0 #1"), observed("a@10=1"), tick(time.Hour)}, ""},
+		"the agent waits while the generation is earlier":               {[]moment{read("i0/0.0 A 0/0 #1"), observed("a@10=1", "b@20"), tick(time.Hour)}, ""},
+		"in other phases, no worker is stopped and nothing is reported": {[]moment{cast("i1/1.2 B 0/1 #7"), cast("i1/1.2 R 0/1 #8"), cast("i1/1.2 C 0/1 #9"), observed("a@10=1")}, ""},
+		"the worker joins again in a restored store":                    {[]moment{read("i2/1.1 A 0/1 #1")}, "join js-w-0-0 as a.10 in 1 ran=1 r"},
+		"the later round is reported to a store that was reset":         {[]moment{reconnected("i1/1.0 A 1/1 #3"), reply("-", "i1/1.1 A 0/1 #4")}, "lost 1 entered=1, join js-w-0-0 as a.10 in 1 ran=1 r"},
+		"a read that is older than a message received in the meantime is repeated": {
 			[]moment{disconnected(errUnavailable), cast("i1/1.2 A 0/1 #7"), read("i1/1.1 A 1/1 #6"), read("i1/1.2 A 0/1 #7")}, "tell 1.2, stop a 10s, read",
 		},
-		"and a level that is still older then is that of a store which has gone back": {
+		"and if the level is still older, the store was reset": {
 			[]moment{disconnected(errUnavailable), cast("i1/1.2 A 0/1 #7"), read("i1/1.1 A 0/1 #5"), read("i1/1.1 A 0/1 #5")}, "tell 1.2, stop a 10s, read, tell 1.1, lost 2 entered=1",
 		},
 		"the join is confirmed once per connection while the round waits": {
 			[]moment{reconnected("i1/1.1 A 0/1 #5"), reply("J", "i1/1.1 A 0/1 #5"), tick(time.Minute), reconnected("i1/1.1 A 0/1 #5")},
 			"join js-w-0-0 as a.10 in 1 ran=1 r, join js-w-0-0 as a.10 in 1 ran=1 r",
 		},
-		"a death that a store which has gone back did not take is reported again when the round is back": {
+		"a death that a store ignored after a reset is reported again once the round is restored": {
 			[]moment{observed("a@10=1", "b@20"), reply("-", "i1/1.0 A 1/1 #3"), read("i1/1.0 A 1/1 #3"), reply("-", "i1/1.1 A 0/1 #4"), tick(time.Second)},
 			"down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, read, tell 1.0, lost 1 entered=1, tell 1.1, down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000",
 		},
-		"an answer that is lost is asked for again, later each time": {
+		"a call without an answer is repeated, with increasing delays": {
 			[]moment{observed("a@10=1"), fails(errUnavailable), tick(50 * time.Millisecond), tick(50 * time.Millisecond), fails(errUnavailable), tick(100 * time.Millisecond), tick(100 * time.Millisecond)},
 			"tell 1.2, " + strings.Repeat("down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, ", 2) + "down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000",
 		},
-		"a record that is missing once is looked for": {[]moment{observed(), observed("a@10")}, "observe"},
+		"a record that is missing once causes another observation": {[]moment{observed(), observed("a@10")}, "observe"},
 		"a record that is missing twice is a death": {
 			[]moment{observed(), observed()}, "observe, tell 1.2, down a in 1 ran=2 leaves=0: exit 137 0 - js-w-0-0-abc n1 1000000 1000000",
 		},
-		"a stop that failed is repeated, and a worker that survives it is reported once": {
+		"a failed stop is repeated, and a worker that survives it is reported once": {
 			[]moment{cast("i1/1.2 A 0/1 #7"), stopped("a", errUnavailable), tick(time.Second), tick(time.Second), stopped("a", nil), tick(time.Minute), reply("x", "i1/1.2 R 0/1 #8"), tick(time.Hour)},
 			"tell 1.2, stop a 10s, stop a 10s, ask unkilled",
 		},
-		"a pod that ends gives up its slot": {
+		"a terminating pod leaves its slot": {
 			[]moment{at(0, Leaving{}), observed("a@10=143")}, "down a in 1 ran=2 leaves=1: exit 143 0 - js-w-0-0-abc n1 1000000 1000000",
 		},
 		"success is reported and not held": {
@@ -108,14 +108,14 @@ func TestBarrier(t *testing.T) {
 		"it starts when its unit does": {[]moment{cast("i1/1.0 A 1/1 #3")}, "start a 1.0"},
 		"it starts after the pause":    {[]moment{cast("i1/1.0 A 1/1 #3 2"), tick(time.Second), tick(time.Second)}, "start a 1.0"},
 		"it starts once":               {[]moment{cast("i1/1.0 A 1/1 #3"), cast("i1/1.0 A 1/1 #4"), read("i1/1.0 A 1/1 #4")}, "start a 1.0"},
-		"an instance that waits joins the next round as it is": {
+		"a waiting instance joins the next round as it is": {
 			[]moment{cast("i1/1.1 A 0/0 #3"), reply("J", "i1/1.1 A 0/0 #3")}, "join js-w-0-0 as a.10 in 1 ran=0 n",
 		},
-		"a join that a later round has overtaken does not count": {
+		"a join for an earlier round does not count": {
 			[]moment{read("i1/1.0 A 0/0 #2"), reply("J", "i1/1.1 A 0/0 #3"), reply("J", "i1/1.1 A 1/1 #4")},
 			"join js-w-0-0 as a.10 in 0 ran=0 n, join js-w-0-0 as a.10 in 1 ran=0 n, start a 1.1",
 		},
-		"an answer that is later than the message of the start undoes nothing": {
+		"an answer that arrives after the message about the start has no effect": {
 			[]moment{cast("i1/1.1 A 0/0 #3"), cast("i1/1.1 A 1/1 #5"), reply("J", "i1/1.1 A 0/0 #4")}, "join js-w-0-0 as a.10 in 1 ran=0 n, read, start a 1.1",
 		},
 		"it does not start in an incarnation that it has not joined": {
@@ -127,33 +127,33 @@ func TestBarrier(t *testing.T) {
 		"and not if another pod holds the slot there": { // two stores may believe that they are the primary
 			[]moment{disconnected(coordination.ErrSwitched), read("i1/1.0 A 1/1 #3"), reply("H", "i1/1.0 A 1/1 #3"), tick(time.Second)}, "join js-w-0-0 as a.10 in 0 ran=0 n",
 		},
-		"a slot that another pod holds is tried again": {
+		"a join in a slot that another pod holds is repeated": {
 			[]moment{cast("i1/1.1 A 0/0 #3"), reply("H", "i1/1.1 A 0/0 #3"), tick(time.Second), tick(5 * time.Second)},
 			"join js-w-0-0 as a.10 in 1 ran=0 n, join js-w-0-0 as a.10 in 1 ran=0 n",
 		},
-		"a pod whose slot a later incarnation lacks does not repeat its calls at once": {
+		"a pod whose slot is not in a later incarnation does not repeat its calls immediately": {
 			[]moment{cast("i1/1.1 A 0/0 #3"), reply("-", "i2/1.1 A 0/0 #4"), disconnected(coordination.ErrUnknownSlot), tick(time.Second)},
 			"join js-w-0-0 as a.10 in 1 ran=0 n, read",
 		},
-		"it joins a later incarnation as soon as that is read": {
+		"it joins a later incarnation as soon as it has read the level": {
 			[]moment{cast("i1/1.1 A 0/0 #3"), reply("-", "i2/1.1 A 0/0 #4"), read("i2/1.1 A 0/0 #4")},
 			"join js-w-0-0 as a.10 in 1 ran=0 n, read, join js-w-0-0 as a.10 in 1 ran=0 n",
 		},
-		"a pod that had joined where the store no longer is does not start while another pod holds the slot": {
+		"a pod whose join was lost in a reset does not start while another pod holds the slot": {
 			[]moment{cast("i1/1.1 A 0/1 #3"), reply("J", "i1/1.1 A 0/1 #4"), reconnected("i1/1.1 A 0/1 #3"), reply("H", "i1/1.1 A 0/1 #3"), cast("i1/1.1 A 1/1 #4")},
 			"join js-w-0-0 as a.10 in 1 ran=0 n, join js-w-0-0 as a.10 in 1 ran=0 n",
 		},
-		"a pod that the leader has released is quiet": {
+		"a pod that the leader has released makes no more calls": {
 			[]moment{cast("i1/1.1 A 0/0 #3"), reply("X", "i1/1.1 A 0/0 #3"), cast("i1/1.1 A 1/1 #4"), tick(time.Hour)}, "join js-w-0-0 as a.10 in 1 ran=0 n",
 		},
 		"without its file it continues after the attempt that the store knows": {
 			[]moment{cast("i1/1.1 A 0/0 #3"), reply("N40", "i1/1.1 A 0/0 #3")}, "join js-w-0-0 as a.10 in 1 ran=0 n, join js-w-0-0 as a.41 in 1 ran=0 n",
 		},
-		"a death before the start makes the next instance, which joins": {
+		"after a death before the start, the next instance is prepared and joins": {
 			[]moment{observed("a@10=1"), observed("a@10=1", "b@20"), reply("-", "i1/1.0 A 0/0 #3"), reply("J", "i1/1.0 A 0/0 #4")},
 			"prepare, down a in 0 ran=0 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-0 as b.20 in 0 ran=0 n",
 		},
-		"a store that has gone back and opened a later round since has taken no join of the round before": {
+		"a store that was reset and has opened a later round has not accepted a join of the previous round": {
 			[]moment{observed("a@10=1", "b@20"), reply("-", "i1/1.0 A 0/0 #3"), cast("i1/1.0 A 1/1 #8"), reply("J", "i1/1.1 A 0/1 #6"), read("i1/1.1 A 0/1 #6"), tick(time.Second)},
 			"down a in 0 ran=0 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-0 as b.20 in 0 ran=0 n, read, join js-w-0-0 as b.20 in 1 ran=0 n",
 		},
@@ -161,10 +161,10 @@ func TestBarrier(t *testing.T) {
 			[]moment{cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #3"), cast("i1/1.1 A 0/1 #4"), observed("b@20")},
 			"start a 1.0, finish a held=1, prepare, join js-w-0-0 as b.20 in 1 ran=0 h",
 		},
-		"a finished worker is released when all has finished": {
+		"a finished worker is released when all workers have finished": {
 			[]moment{cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #3"), cast("i1/1.0 D 1/1 #4"), tick(time.Hour)}, "start a 1.0, finish a held=1, release",
 		},
-		"success that the store has lost is reported again": {
+		"a success that the store has lost is reported again": {
 			[]moment{cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #3"), read("i1/1.0 A 1/1 #3")}, "start a 1.0, finish a held=1, finish a held=1",
 		},
 		"a store that has lost the join of a finished worker receives the join first": {
@@ -173,10 +173,10 @@ func TestBarrier(t *testing.T) {
 			},
 			"start a 1.0, finish a held=1, join js-w-0-0 as a.10 in 0 ran=1 r, finish a held=1",
 		},
-		"exit 0 because the pod ends is no success": {
+		"exit 0 because the pod is terminating is not a success": {
 			[]moment{cast("i1/1.0 A 1/1 #3"), at(0, Leaving{}), observed("a@10=0")}, "start a 1.0, down a in 0 ran=2 leaves=1: exit 143 0 - js-w-0-0-abc n1 1000000 1000000",
 		},
-		"a worker that never ran is released with the rest": {[]moment{cast("i1/1.0 D 0/0 #3")}, "release"},
+		"a worker that never ran is released with the others": {[]moment{cast("i1/1.0 D 0/0 #3")}, "release"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expect(t, New(config(true), Fresh()), waiting, c.moments, c.want)
@@ -223,7 +223,7 @@ func TestGuard(t *testing.T) {
 		stops += strings.Count(play(s, false, at(0, Updated{rounds.Observation{Level: l}}), observed(before+"@10=143", id+"@"+string(rune('1'+n))+"00"), at(0, Answered{Reply: "J", Now: up})), "stop")
 	}
 	if stops != allowed {
-		t.Errorf("%d stops within a moment, want %d", stops, allowed)
+		t.Errorf("%d stops at once, want %d", stops, allowed)
 	}
 }
 
@@ -252,15 +252,15 @@ func TestHangs(t *testing.T) {
 		moments  []moment
 		want     string // actions, without observe
 	}{
-		"progress":                              {Progress{Timeout: 8 * time.Second}, join(silent(7, 1), silent(7, 2), silent(7, 3)), ""},
-		"silence is killed and reported":        {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(8, 1), one(killed)), "stop a 0s hung, prepare, down a in 0 ran=2 leaves=0: hang 137 9 8s js-w-0-0-abc n1 1000000 1008000"},
-		"the time begins with the first sign":   {Progress{Timeout: 8 * time.Second}, silent(20, 0), ""},
-		"unless the start has a time":           {Progress{Timeout: 8 * time.Second, Start: 16 * time.Second}, silent(16, 0), "stop a 0s hung"},
-		"a frozen node was not silent":          {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1), tick(time.Hour), shows(0, 1)), silent(6, 1), one(shows(0, 2))), ""},
-		"no timeout":                            {Progress{}, join(one(shows(0, 1)), silent(100, 1)), ""},
-		"a kill that failed is repeated":        {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(8, 1), one(stopped("a", errUnavailable), tick(2*time.Second))), "stop a 0s hung, stop a 0s hung"},
-		"a silent peer gets no grace":           {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(4, 1), one(cast("i1/1.1 A 0/1 #4"))), "stop a 0s stuck"},
-		"a peer that makes progress gets grace": {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(3, 1), one(cast("i1/1.1 A 0/1 #4"))), "stop a 10s"},
+		"progress":                                         {Progress{Timeout: 8 * time.Second}, join(silent(7, 1), silent(7, 2), silent(7, 3)), ""},
+		"a silent worker is killed and reported":           {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(8, 1), one(killed)), "stop a 0s hung, prepare, down a in 0 ran=2 leaves=0: hang 137 9 8s js-w-0-0-abc n1 1000000 1008000"},
+		"the time begins with the first sign":              {Progress{Timeout: 8 * time.Second}, silent(20, 0), ""},
+		"unless the start has a limit":                     {Progress{Timeout: 8 * time.Second, Start: 16 * time.Second}, silent(16, 0), "stop a 0s hung"},
+		"a frozen node was not silent":                     {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1), tick(time.Hour), shows(0, 1)), silent(6, 1), one(shows(0, 2))), ""},
+		"no timeout":                                       {Progress{}, join(one(shows(0, 1)), silent(100, 1)), ""},
+		"a failed kill is repeated":                        {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(8, 1), one(stopped("a", errUnavailable), tick(2*time.Second))), "stop a 0s hung, stop a 0s hung"},
+		"a silent peer gets no grace period":               {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(4, 1), one(cast("i1/1.1 A 0/1 #4"))), "stop a 0s stuck"},
+		"a peer that makes progress gets its grace period": {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(3, 1), one(cast("i1/1.1 A 0/1 #4"))), "stop a 10s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := New(config(true, func(to *Config) { to.Progress = c.progress }), Fresh())

@@ -40,14 +40,14 @@ func TestParse(t *testing.T) {
 
 func TestUnknownBlocksAreErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"a program that the list lacks": {"a\n\n    frobnicate all\n", `line 3: "frobnicate all" is neither a known command`},
-		"behind one that it has":        {"a\n\n    make a\n    frobnicate all\n", `unknown program in "frobnicate all"`},
-		"a language that it lacks":      {"```fish\nmake a\n```\n", "a block of fish"},
-		"a quote that does not end":     {"a\n\n    make 'a\n", "unclosed quote"},
+		"an unknown program":                   {"a\n\n    frobnicate all\n", `line 3: "frobnicate all" is neither a known command`},
+		"an unknown program after a known one": {"a\n\n    make a\n    frobnicate all\n", `unknown program in "frobnicate all"`},
+		"an unknown language":                  {"```fish\nmake a\n```\n", "a block of fish"},
+		"an unclosed quote":                    {"a\n\n    make 'a\n", "unclosed quote"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Parse("a.md", c.text); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("it says %v", err)
+				t.Errorf("the error is %v", err)
 			}
 		})
 	}
