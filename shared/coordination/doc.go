@@ -13,7 +13,7 @@
 //	                              ^    |                                        |
 //	        all slots joined d+1  |    | the budget is used up                  v
 //	RESTARTING(d+1) --------------+    +-------------> TERMINAL          RESTARTING(d+1)
-//	   |        \ another one died meanwhile and there is no barrier: d+2 opens when all have joined
+//	   |        \ another one died in the meantime and there is no barrier: d+2 opens when all have joined
 //	   | timed out, or a worker cannot run again
 //	   v
 //	RECREATING    the leader writes generation G+1, then deletes the Jobs; G+1 opens in FORMING(0)

@@ -15,7 +15,7 @@ type Stage struct {
 	Release Release
 }
 
-// Release says how long a finished worker is held at a barrier. If the group restarts, a held worker runs again.
+// Release is how long a finished worker is held at a barrier. If the group restarts, a held worker runs again.
 type Release string
 
 const (

@@ -8,7 +8,7 @@ import (
 // MaxCount limits every count received from outside: 2^53-1, the largest integer that the store's numbers represent exactly.
 const MaxCount int64 = 1<<53 - 1
 
-// Place says where a worker runs. It is informational: no decision depends on it, and either name may be empty.
+// Place is where a worker runs. It is informational: no decision depends on it, and either name may be empty.
 type Place struct {
 	PodName string
 	Node    string

@@ -52,7 +52,7 @@ func (a Attempt) After(b Attempt) bool {
 	return a.Epoch > b.Epoch || (a.Epoch == b.Epoch && a.Round > b.Round)
 }
 
-// Cause says why a restart was necessary.
+// Cause is why a restart was necessary.
 type Cause struct {
 	Kind     string // such as exit, hang, pod or timeout
 	ExitCode int64
@@ -83,7 +83,7 @@ type Entry struct {
 	Counted  bool // it counts against the budget
 }
 
-// End says how a restart ended.
+// End is how a restart ended.
 type End string
 
 const (

@@ -30,7 +30,7 @@ type Entry struct {
 	// that there is no limit or it is unknown.
 	Count int32 `json:"count,omitempty"`
 	Limit int32 `json:"limit,omitempty"`
-	// Result says how the recovery ended; empty if all workers are running again.
+	// Result is how the recovery ended; empty if all workers are running again.
 	Result string `json:"result,omitempty"`
 }
 

@@ -35,7 +35,7 @@ type Record struct {
 	// After is the creation time of the newest pod that existed when the epoch was opened, in Unix seconds, by the API server's
 	// clock. It is set for owners whose pods are not annotated with their epoch: pods created later belong to this epoch.
 	After int64 `json:"after,omitempty"`
-	// Cause says what opened the epoch and why. It serves as the idempotency key: the same cause never opens two epochs in a row.
+	// Cause is what opened the epoch, and why. It serves as the idempotency key: the same cause never opens two epochs in a row.
 	Cause string `json:"cause,omitempty"`
 }
 

@@ -54,7 +54,7 @@ func (w Write) Line() *rounds.Line {
 	return &l
 }
 
-// Reason says why the leader writes.
+// Reason is why the leader writes.
 type Reason string
 
 const (

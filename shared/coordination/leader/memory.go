@@ -205,7 +205,7 @@ type victim struct {
 }
 
 // recheckHolders forgets which pods hold their slots if the store was reset to an earlier state, because earlier pods may hold
-// the slots again, and workers whose joins were lost have to join again.
+// the slots again, and workers whose joins were lost must join again.
 func (m *Memory) recheckHolders(o *Observation) {
 	if o.Stored.State.Level.Seq < m.seq || o.Stored.Config.Token != o.Token {
 		m.holdersKnown, m.holding = time.Time{}, nil

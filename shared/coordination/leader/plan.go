@@ -125,7 +125,7 @@ type DeletePod struct {
 // Force reports whether to delete the pod without a grace period.
 func (d DeletePod) Force() bool { return d.For == ForDead || d.For == ForTwin }
 
-// Purpose says why something is deleted.
+// Purpose is why something is deleted.
 type Purpose string
 
 const (

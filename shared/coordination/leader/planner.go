@@ -115,7 +115,7 @@ func (p *planner) spentRestarts() int32 {
 	return min(charged, p.Owner.Budget.Most())
 }
 
-// reportUsedUp emits an event that says how the group ends. If the owner fails, known is appended to that text.
+// reportUsedUp emits an event that explains how the group ends. If the owner fails, known is appended to that text.
 func (p *planner) reportUsedUp(cause, known string) {
 	end := fmt.Sprintf("the %s fails%s", p.ownerKind(), known)
 	if p.Owner.Served != nil && p.Owner.Served.Pods {

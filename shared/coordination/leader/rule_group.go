@@ -62,7 +62,7 @@ func (p *planner) want() group.Wanted {
 }
 
 // entered returns how many steps have run in this generation. It is needed if the store has lost the group. A step has run if it
-// has Jobs, including Jobs that another program is deleting, unless the condition says that the first step has not formed yet.
+// has Jobs, including Jobs that another program is deleting, unless the condition reports that the first step has not formed yet.
 func (p *planner) entered() int64 {
 	c := p.Owner.InSync
 	if c == nil || c.Reason == ReasonForming || c.Reason == ReasonUnreachable {

@@ -16,7 +16,7 @@ const (
 )
 
 // freeSlots releases slots held by pods that are gone, so that their current pods can join. This is needed if the old pod's agent
-// had no time to give up the slot and the deletion was not observed. Only pods created since the last query are checked.
+// had no time to leave the slot and the deletion was not observed. Only pods created since the last query are checked.
 func (p *planner) freeSlots() {
 	if !p.active() {
 		return

@@ -158,7 +158,7 @@ func exitText(c coordination.Cause) string {
 	return " (" + strings.Join(known, ", ") + ")"
 }
 
-// some lists at most the given number of names, and says how many more there are.
+// some lists at most the given number of names, and how many more there are.
 func some(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")

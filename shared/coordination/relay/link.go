@@ -24,7 +24,7 @@ type Link struct {
 	restarting bool
 }
 
-// Verdict says what a member does about its relay.
+// Verdict is what a member does about its relay.
 type Verdict int
 
 const (

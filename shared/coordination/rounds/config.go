@@ -69,7 +69,7 @@ const held = coordination.Release("held")
 const (
 	givenTo   = "o:" // by slot: the pod assigned to it
 	givenSlot = "p:" // by pod: the slot assigned to it
-	givenHome = "h:" // by slot: the own slot of the pod assigned to it
+	givenHome = "h:" // by slot: the home of the pod assigned to it
 )
 
 // fields returns the hash fields except the token.
@@ -188,8 +188,8 @@ func PlaceOf(own Slot, values []string) (Place, error) {
 	return Place{Bounds: b, Limit: p.parse("limit", limit), Given: given, Spare: spare || (to != "" && to != own.Pod)}, p.err
 }
 
-// HomeFields returns the hash fields that say where the workers of the given slots run. Each value is the own slot of the pod to
-// which the slot is assigned.
+// HomeFields returns the hash fields that contain the homes of the workers in the given slots. Each value is the home of the pod
+// to which the slot is assigned; see Seat.
 func HomeFields(slots []string) []string {
 	fields := make([]string, len(slots))
 	for i, slot := range slots {

@@ -212,7 +212,7 @@ end
 -- join: inc unit round entered, then for each member: slot pod id attempt ran past. past is one of n (no instance of this pod has
 -- run in this generation), h (one has), r (this instance has run in this round) and d (another instance of this pod has died in
 -- this round), followed by w if more units have entered than the level says. Replies J (joined), H (another pod holds the slot or
--- is assigned to it, or this pod is assigned another slot), X (the pod is fenced), R (joined, and its previous death is handled),
+-- is assigned to it, or this pod is assigned another slot), X (the pod is fenced), R (joined, and the previous instance's death is handled),
 -- N<attempt> (a later attempt has joined, or this one has died), or - (the round is over; the caller should read the level).
 local function join(base, a)
   local u, n, replies, past, g = a[2], #a, {}, '', nil
@@ -261,7 +261,7 @@ local function member(base, a)
 end
 
 -- down: inc unit slot pod id round ran leaves cause. An instance has died. ran: 1 if its program had started, 2 if the round had
--- started, too. leaves: its pod is ending and gives up the slot.
+-- started, too. leaves: its pod is terminating and leaves the slot.
 local function down(base, a)
   local s, u = member(base, a)
   if not s then return '-' end
@@ -329,7 +329,7 @@ end
 -- release: inc unit slot pod token cause, then optionally the pod that is assigned the slot and the name of its own slot. Fences a
 -- pod that can no longer run, frees its slot in any phase, and handles the death of its instance. Without a pod, it only assigns the
 -- slot. It does so if no pod holds the slot and the new pod has none. An assignment lasts until the slot is assigned to another pod.
--- The cause begins with the slot that failed, because deleting a Job for one slot ends others, too.
+-- The cause begins with the slot that failed, because deleting a Job for one slot also ends other workers.
 local function release(base, a)
   lead(base, a[5])
   local slot, pod, heir = a[3], a[4], a[7] or ''

@@ -45,7 +45,7 @@ func (t *truth) checkBystander(s *server) {
 	}
 }
 
-// checkHolder checks S9, S11 and S14, which say which pods may change a group.
+// checkHolder checks S9, S11 and S14, which limit which pods may change a group.
 func (t *truth) checkHolder(uid string, did step, before, after *view) {
 	p := did.pod
 	slot := did.calledFor()
@@ -70,7 +70,7 @@ func (t *truth) checkHolder(uid string, did step, before, after *view) {
 	}
 }
 
-// checkStep checks S1, S2, S6 and S7, which say which steps a group may take, and why.
+// checkStep checks S1, S2, S6 and S7, which limit which steps a group may take, and why.
 func (t *truth) checkStep(uid string, did step, before, after *view) {
 	was, is := before.Level, after.Level
 	same := is.Incarnation == was.Incarnation

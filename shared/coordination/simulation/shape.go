@@ -36,11 +36,11 @@ type Entry struct {
 	Driver Driver
 	Spares int64 // number of pods without a slot, in a Job of their own; only with the exec driver
 	Step   int64 // its Jobs are created once all pods of earlier steps are running
-	// Release says how long its finished workers are held.
+	// Release is how long its finished workers are held.
 	Release coordination.Release
 }
 
-// Driver says how the agent controls its worker.
+// Driver is how the agent controls its worker.
 type Driver string
 
 // Drivers.

@@ -36,7 +36,7 @@ type Stop struct {
 	Haste Haste
 }
 
-// Haste says how quickly a Stop ends the instance.
+// Haste is how quickly a Stop ends the instance.
 type Haste int
 
 const (

@@ -63,7 +63,7 @@ func scheduledAt(pod *workload.Pod) (time.Time, bool) {
 	return pod.Created, pod.Node != "" || pod.Phase == workload.Failed
 }
 
-// Answer says what to do about a step that has timed out.
+// Answer is what to do about a step that has timed out.
 type Answer int
 
 const (

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// Kind says in one word what a worker is waiting for. It is used as a metric label.
+// Kind is what a worker is waiting for, in one word. It is used as a metric label.
 type Kind string
 
 const (

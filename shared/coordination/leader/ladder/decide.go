@@ -43,7 +43,7 @@ type Slot struct {
 	Pod       *workload.Pod // the slot's newest pod, or nil
 }
 
-// Scope says how much is recreated.
+// Scope is how much is recreated.
 type Scope string
 
 const (
@@ -52,7 +52,7 @@ const (
 	Job  Scope = "job"
 )
 
-// Action says what to delete, and why. Why completes a sentence that begins with the worker's name.
+// Action is what to delete, and why. Why completes a sentence that begins with the worker's name.
 type Action struct {
 	Scope Scope
 	Why   string

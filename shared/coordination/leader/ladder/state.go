@@ -24,7 +24,7 @@ const (
 // settle is how long the kubelet may take to react when a container ends.
 const settle = 5 * time.Second
 
-// stateOf returns the worst state of the pod's containers, not counting sidecars, and a text that says what is wrong.
+// stateOf returns the worst state of the pod's containers, not counting sidecars, and a text that describes what is wrong.
 func stateOf(pod *workload.Pod, r Round) (state, string) {
 	switch {
 	case pod == nil:

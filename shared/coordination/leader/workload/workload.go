@@ -29,7 +29,7 @@ type Job struct {
 	Worker   string // name of the container that joins the group; empty if unknown
 	Store    string // store address that its pods use; empty if unknown
 
-	// NoPods says why only the Job controller may create pods for it; empty if other programs may do so, too.
+	// NoPods is why only the Job controller may create pods for it; empty if other programs may do so, too.
 	NoPods    string
 	MadePods  bool // the Job controller has created all of its pods at least once
 	Indexes   int  // number of completion indexes
@@ -81,7 +81,7 @@ func JobOf(slot string) (job string, index int) {
 type Pod struct {
 	Name, UID  string
 	Slot       string // the pod's own slot, or its name as a spare
-	Given      string // the slot that its annotation says it was assigned; empty if there is none
+	Given      string // the slot assigned to it, according to its annotation; empty if there is none
 	Waits      bool   // created for a slot that is assigned to another pod, so it waits until it is assigned a slot
 	Job        string // UID of the Job that owns it
 	Generation int32  // generation of the group in which it was created
