@@ -46,8 +46,8 @@ func ofGroup(o Object) []Entry {
 }
 
 // numberRestarts numbers the counted entries backwards, starting from the object's count. If the history is complete, the count is
-// limited to the number of entries, because the failure that exceeded the budget has no entry. Neither have the early ones, before the
-// group had formed.
+// limited to the number of entries, because the failure that exceeded the budget has no entry. Early failures, before the group had
+// formed, have no entry either.
 func numberRestarts(entries []history.Entry, charged, early int32, whole bool) []int32 {
 	numbers := make([]int32, len(entries))
 	n := charged

@@ -29,6 +29,6 @@ func (s *Sandbox) AwaitEvent(text string) {
 		if slices.ContainsFunc(s.Events(), func(event string) bool { return strings.Contains(event, text) }) {
 			return ""
 		}
-		return "no event says " + text
+		return "no event contains " + text
 	})
 }

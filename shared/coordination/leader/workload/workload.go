@@ -54,7 +54,7 @@ func (j *Job) Refusal(index int) string {
 	case index < 0 || index >= j.Indexes:
 		return "its Job has no such completion index"
 	case j.Completed.Has(index) || j.Failed.Has(index):
-		return "its Job has finished with it"
+		return "its Job has finished this completion index"
 	case !j.MadePods:
 		return "its Job is about to create its pods"
 	}
