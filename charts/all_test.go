@@ -44,6 +44,36 @@ func TestSchemaListsAllValues(t *testing.T) {
 	}
 }
 
+// The API server limits names of Services. The StatefulSet controller labels pods with the name, a hyphen and a hash of up to ten digits.
+func TestLongestReleaseName(t *testing.T) {
+	long := "\nfullnameOverride: " + strings.Repeat("a", 63) + "\n"
+	longest := map[string]int{"Service": 63, "StatefulSet": 63 - len("-4294967295")}
+	eachRendering(t, func(t *testing.T, chart, _, values string) {
+		for _, o := range mustParse(t, chart, values+long) {
+			if most := longest[o.GetKind()]; most > 0 && len(o.GetName()) > most {
+				t.Errorf("the name of %s %s has %d characters, want at most %d", o.GetKind(), o.GetName(), len(o.GetName()), most)
+			}
+		}
+	})
+}
+
+// A server-side apply rejects two environment variables with one name.
+func TestEnvironmentVariablesAreUnique(t *testing.T) {
+	eachRendering(t, func(t *testing.T, chart, _, values string) {
+		for owner, template := range mustParse(t, chart, values).podTemplates(t) {
+			for _, c := range template.Spec.Containers {
+				seen := map[string]bool{}
+				for _, v := range c.Env {
+					if seen[v.Name] {
+						t.Errorf("%s: container %s has two variables %s", owner, c.Name, v.Name)
+					}
+					seen[v.Name] = true
+				}
+			}
+		}
+	})
+}
+
 // None of our images is public. A chart with a default registry would install pods that cannot start.
 func TestImagesRequireRegistry(t *testing.T) {
 	const nothing = "global: {imageRegistry: null}\n"

@@ -74,6 +74,15 @@ func TestSchedulerServiceAccount(t *testing.T) {
 	}
 }
 
+// The pods of the scheduler need their account, even if its roles are managed elsewhere.
+func TestSchedulerAccountWithoutRoles(t *testing.T) {
+	all := mustParse(t, reschedulerChart, "scheduler: {enabled: true}\nrbac: {create: false}")
+	all.named(t, "ServiceAccount", "holdfast-scheduler")
+	if roles := all.find("ClusterRoleBinding"); len(roles) > 0 {
+		t.Errorf("the chart binds %s", roles[0].GetName())
+	}
+}
+
 // In mode profile the chart runs no scheduler. It creates the profile, and grants the permission that the user of the cluster's own
 // scheduler lacks.
 func TestSchedulerProfileMode(t *testing.T) {

@@ -100,7 +100,7 @@ serviceAccount: {name: elastic}
 crds: {keep: false}
 rendezvous: {image: {registry: registry.example}}
 inPlace: {enabled: true, storeAddress: "valkey.holdfast.svc:6379", execImage: {registry: registry.example}, storeTLSServerName: store.example}
-kueue: {enabled: true, waitForPodsReady: false, featureGates: "PartialAdmission=true"}
+kueue: {enabled: true, waitForPodsReady: false, managedJobsNamespaceSelector: team in (a), featureGates: "PartialAdmission=true"}
 config: {clientConnection: {qps: 100}}
 `,
 			"bare": `

@@ -27,7 +27,7 @@ import (
 const policies = "../../../../charts/jobset-controller/files/policy/cri-driver.yaml"
 
 // folders must be the same as in the chart. A chart test compares them.
-const folders = "/run/containerd,/var/run/containerd,/run/crio,/var/run/crio,/run/k3s,/var/run/k3s,/run/cri-dockerd.sock,/var/run/cri-dockerd.sock,/run/docker.sock,/var/run/docker.sock"
+const folders = "/run/containerd,/var/run/containerd,/run/crio,/var/run/crio,/run/k3s,/var/run/k3s,/run/cri-dockerd.sock,/var/run/cri-dockerd.sock,/run/docker.sock,/var/run/docker.sock,/run/k0s,/var/run/k0s,/var/snap/microk8s/common/run,/proc"
 
 // cluster is an API server on which the policies are in effect. Namespace "listed" is allowed, "other" is not.
 type cluster struct {
@@ -182,6 +182,7 @@ func TestPodsOfGroups(t *testing.T) {
 		"another socket of the runtime":         {pod("other", "/run/containerd/containerd.sock.ttrpc"), noPod},
 		"the socket of another runtime":         {pod("other", "/run/crio/crio.sock"), noPod},
 		"Docker's":                              {pod("other", "/var/run/docker.sock"), noPod},
+		"the root of the node, through /proc":   {pod("other", "/proc/1/root"), noPod},
 		"a path with two slashes":               {pod("other", "/run//containerd/containerd.sock"), noPod},
 		"a path with a dot":                     {pod("other", "/run/./containerd"), noPod},
 		"a path that ends with a dot":           {pod("other", "/run/."), noPod},
