@@ -69,7 +69,8 @@ func TestNotFound(t *testing.T) {
 		"of an unsupported kind": {
 			nil, "pytorchjob/x", ErrNotFound, `not found: the cluster has no supported kind "pytorchjob"`,
 		},
-		"of a forbidden kind": {[]string{"get jobsets"}, "jobset/x", ErrForbidden, "no permission to get JobSet in namespace team"},
+		"of a forbidden kind":                     {[]string{"get jobsets"}, "jobset/x", ErrForbidden, "no permission to get JobSet in namespace team"},
+		"of a group of pods, which are forbidden": {[]string{"get pods"}, "pod/x", ErrForbidden, "no permission to get Pod in namespace team"},
 		"of any kind, some of them forbidden": {
 			[]string{"get appwrappers", "get jobs", "get cronjobs"}, "x", ErrForbidden,
 			"no permission to get AppWrapper, CronJob, Job in namespace team, which has no JobSet, ElasticJob, LeaderWorkerSet, Deployment, StatefulSet, ReplicaSet, group of pods named x",

@@ -106,10 +106,15 @@ func (r Reader) find(ctx context.Context, namespace, name string) (*unstructured
 		}
 	}
 	if !qualified || podKind.is(wanted) {
-		if pod, err := r.firstPod(ctx, namespace, bare); pod != nil || err != nil {
+		var missing Forbidden
+		if pod, err := r.firstPod(ctx, &missing, namespace, bare); pod != nil || err != nil {
 			return pod, err
 		}
-		none = append(none, "group of pods")
+		if len(missing) == 0 {
+			none = append(none, "group of pods")
+		} else {
+			refused = append(refused, podKind.Kind)
+		}
 	}
 	return nil, notFound(namespace, wanted, bare, none, refused)
 }
@@ -128,16 +133,15 @@ func (r Reader) get(ctx context.Context, refused *Forbidden, k kind, namespace, 
 
 // firstPod returns the pod with index 0 of the group to which a pod belongs. It returns nil if there is none, or if the user is not allowed
 // to read it.
-func (r Reader) firstPod(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
-	var refused Forbidden
-	pod, err := r.get(ctx, &refused, podKind, namespace, name)
+func (r Reader) firstPod(ctx context.Context, refused *Forbidden, namespace, name string) (*unstructured.Unstructured, error) {
+	pod, err := r.get(ctx, refused, podKind, namespace, name)
 	if pod == nil || pod.GetLabels()[groupNameLabel] == name {
 		return pod, err
 	}
 	if name = pod.GetLabels()[groupNameLabel]; name == "" {
 		return nil, nil
 	}
-	return r.get(ctx, &refused, podKind, namespace, name)
+	return r.get(ctx, refused, podKind, namespace, name)
 }
 
 // notFound returns an error that lists the kinds without such an object, and those that the user is not allowed to read.

@@ -330,6 +330,8 @@ func TestPodsThatDoNotExistAreMissing(t *testing.T) {
 		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 1}, {replicas: 2}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 0}, {ready: 0, succeeded: 0, notStarted: 2}]}}`: Training,
 		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}]}}`:                                        Training, // of another controller, which has not reported counts yet
 		`{kind: Job, spec: {parallelism: 3}, status: {ready: 2}}`:                                        Waiting,
+		`{kind: Job, spec: {parallelism: 3, completions: 10}, status: {succeeded: 5, ready: 0}}`:         Waiting,
+		`{kind: Job, spec: {parallelism: 3, completions: 10}, status: {succeeded: 9, ready: 1}}`:         Training,
 		`{kind: Job, spec: {parallelism: 3, completions: 2}, status: {ready: 1, succeeded: 1}}`:          Training,
 		`{kind: Deployment, spec: {replicas: 3}, status: {readyReplicas: 2}}`:                            Waiting,
 		`{kind: StatefulSet, spec: {replicas: 3}, status: {readyReplicas: 3}}`:                           Training,

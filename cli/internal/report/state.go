@@ -72,11 +72,12 @@ func incomplete(o *unstructured.Unstructured) bool {
 		replicas, _ := sum(o, "replicas", "spec", "replicatedJobs")
 		return found && ready+succeeded+later < replicas
 	case "Job":
-		needed := number(o.Object, "spec", "parallelism")
-		if all := number(o.Object, "spec", "completions"); all > 0 {
-			needed = min(needed, all)
+		needed, left := number(o.Object, "spec", "parallelism"), number(o.Object, "spec", "completions")
+		succeeded := number(o.Object, "status", "succeeded")
+		if left > 0 {
+			return number(o.Object, "status", "ready") < min(needed, left-succeeded)
 		}
-		return number(o.Object, "status", "ready")+number(o.Object, "status", "succeeded") < needed
+		return number(o.Object, "status", "ready")+succeeded < needed // without completions, no pod is created after the first success
 	case "Deployment", "StatefulSet", "LeaderWorkerSet":
 		return number(o.Object, "status", "readyReplicas") < number(o.Object, "spec", "replicas")
 	}
