@@ -59,10 +59,15 @@ func (b *Budgets) Take(p BudgetKeys, now time.Time) (refund func(), why string, 
 			return nil, "the budget " + budget.name + " is used up", max(time.Millisecond, left)
 		}
 	}
+	before := b.moves
 	b.note(now)
 	return func() {
 		cancel(taken, now)
-		b.moves = b.moves[:max(0, len(b.moves)-1)]
+		if b.Open(now) > 0 { // because of this move
+			b.opened, b.moves = time.Time{}, before
+		} else {
+			b.moves = b.moves[:max(0, len(b.moves)-1)]
+		}
 	}, "", 0
 }
 

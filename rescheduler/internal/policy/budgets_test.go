@@ -141,3 +141,24 @@ func TestBlockedMoveIsReturnedToBudget(t *testing.T) {
 		t.Error("the budget exceeds its burst")
 	}
 }
+
+// The last move before the breaker opens was blocked. The breaker closes again, and the earlier moves still count.
+func TestBlockedMoveClosesTheBreaker(t *testing.T) {
+	b := NewBudgets(settings.Limits{}, breaker(2, time.Hour, time.Hour))
+	take := func() func() {
+		refund, _, _ := b.Take(budgetKeys, noon)
+		return refund
+	}
+	take()
+	take()
+	for range 3 {
+		blocked := take()
+		if blocked == nil {
+			t.Fatal("the breaker is open after a blocked move")
+		}
+		blocked()
+	}
+	if take() == nil || b.Open(noon) != time.Hour {
+		t.Errorf("after three moves, the breaker is open for %s", b.Open(noon))
+	}
+}
