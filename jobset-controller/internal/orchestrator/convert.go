@@ -2,12 +2,13 @@ package orchestrator
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,13 +48,22 @@ func podsKey(job *batchv1.Job) string {
 	return batchv1.ControllerUidLabel
 }
 
-// podLabels returns the labels of the pods of a Job that have the given index.
-func podLabels(job *batchv1.Job, index int) client.MatchingLabels {
-	key, indexKey := podsKey(job), batchv1.JobCompletionIndexAnnotation
-	if key == v1alpha2.PodGroupKey {
-		indexKey = v1alpha2.PodGroupIndexKey
+// podIndexKey returns the label with the index of a pod.
+func podIndexKey(job *batchv1.Job) string {
+	if podsKey(job) == v1alpha2.PodGroupKey {
+		return v1alpha2.PodGroupIndexKey
 	}
-	return client.MatchingLabels{key: job.Spec.Template.Labels[key], indexKey: strconv.Itoa(index)}
+	return batchv1.JobCompletionIndexAnnotation
+}
+
+// podSelector selects the pods of a Job that have one of the given indexes.
+func podSelector(job *batchv1.Job, indexes []string) (labels.Selector, error) {
+	among, err := labels.NewRequirement(podIndexKey(job), selection.In, indexes)
+	if err != nil {
+		return nil, err
+	}
+	key := podsKey(job)
+	return labels.SelectorFromSet(labels.Set{key: job.Spec.Template.Labels[key]}).Add(*among), nil
 }
 
 // over lists the conditions of a Job that creates no more pods.

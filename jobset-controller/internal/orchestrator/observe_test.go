@@ -44,9 +44,9 @@ func TestRefusal(t *testing.T) {
 		}, 3, ""},
 		"one that waits for the pod to terminate": {func(j *batchv1.Job) { j.Status.Active, j.Status.Terminating = 3, ptr.To[int32](1) }, 3, ""},
 		"one with another finished index":         {func(j *batchv1.Job) { j.Status.Active, j.Status.Succeeded = 3, 1 }, 3, ""},
-		"an index that is completed":              {func(j *batchv1.Job) { j.Status.CompletedIndexes = "0,2-3" }, 3, "finished with it"},
+		"an index that is completed":              {func(j *batchv1.Job) { j.Status.CompletedIndexes = "0,2-3" }, 3, "finished this completion index"},
 		"an index beside completed ones":          {func(j *batchv1.Job) { j.Status.CompletedIndexes = "0,2-3" }, 1, ""},
-		"an index that has failed permanently":    {func(j *batchv1.Job) { j.Status.FailedIndexes = ptr.To("1") }, 1, "finished with it"},
+		"an index that has failed permanently":    {func(j *batchv1.Job) { j.Status.FailedIndexes = ptr.To("1") }, 1, "finished this completion index"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

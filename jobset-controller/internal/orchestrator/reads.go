@@ -1,10 +1,12 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
+	"strconv"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -106,19 +108,23 @@ func (x *run) readObjects(ctx context.Context, need leader.Need) {
 			return func() { set(&r.Jobs, job.Name, ifFound(found, &plain)); x.live[job.Name] = live }, err
 		})
 	}
-	known := ""
+	version := ""
 	if len(need.Slots) > 0 {
-		known = x.newestVersion()
+		version = x.newestVersion(need.Slots)
 	}
-	for _, slot := range need.Slots {
-		into := &r.Slots
-		if slot.Twin {
-			into = &r.Twins
-		}
+	for slots := range listsOf(need.Slots) {
 		reads = append(reads, func() (func(), error) {
 			at := x.Clock.Now()
-			pods, err := x.livePods(ctx, slot, cmp.Or(slot.Since, known))
-			return func() { set(into, slot.Slot, leader.SlotRead{At: at, Pods: pods, Failed: err != nil}) }, err
+			pods, err := x.livePods(ctx, slots, version)
+			return func() {
+				for _, slot := range slots {
+					into := &r.Slots
+					if slot.Twin {
+						into = &r.Twins
+					}
+					set(into, slot.Slot, leader.SlotRead{At: at, Pods: pods[strconv.Itoa(slot.Index)], Failed: err != nil})
+				}
+			}, err
 		})
 	}
 	if err := parallel.Do(ctx, reads, func(_ context.Context, read func() (func(), error)) error {
@@ -177,10 +183,38 @@ func (x *run) readNode(ctx context.Context, name string) (leader.Node, error) {
 	return leader.Node{Dead: nodes.Dead(node, after, x.Clock.Now()), Unready: nodes.Unready(node)}, nil
 }
 
-// livePods returns a slot's pods from the API server, at the given version or a newer one. It selects them by labels that
-// both our controller and the Job controller set.
-func (x *run) livePods(ctx context.Context, slot leader.SlotNeed, version string) ([]*workload.Pod, error) {
-	options := []client.ListOption{client.InNamespace(x.owner.GetNamespace()), podLabels(x.cached(slot.Job.Name), slot.Index)}
+// maxListed limits the slots of one list, because their indexes are in its URL.
+const maxListed = 500
+
+// listsOf groups slots whose pods are read with one list. The API server examines all pods of the namespace for each list.
+func listsOf(slots []leader.SlotNeed) iter.Seq[[]leader.SlotNeed] {
+	ofJob := map[string][]leader.SlotNeed{}
+	for _, slot := range slots {
+		ofJob[slot.Job.Name] = append(ofJob[slot.Job.Name], slot)
+	}
+	return func(yield func([]leader.SlotNeed) bool) {
+		for _, slots := range ofJob {
+			for list := range slices.Chunk(slots, maxListed) {
+				if !yield(list) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// livePods returns the pods of slots of one Job from the API server, by index, at the given version or a newer one. It selects
+// them by labels that both our controller and the Job controller set.
+func (x *run) livePods(ctx context.Context, slots []leader.SlotNeed, version string) (map[string][]*workload.Pod, error) {
+	job, indexes := x.cached(slots[0].Job.Name), make([]string, len(slots))
+	for i, slot := range slots {
+		indexes[i] = strconv.Itoa(slot.Index)
+	}
+	selector, err := podSelector(job, indexes)
+	if err != nil {
+		return nil, err
+	}
+	options := []client.ListOption{client.InNamespace(x.owner.GetNamespace()), client.MatchingLabelsSelector{Selector: selector}}
 	if version != "" {
 		// List from the API server's own cache. For a list from etcd, it may have to examine all pods of the namespace,
 		// which takes seconds if there are thousands.
@@ -189,11 +223,12 @@ func (x *run) livePods(ctx context.Context, slot leader.SlotNeed, version string
 	}
 	var list corev1.PodList
 	if err := x.Live.List(ctx, &list, options...); err != nil {
-		return nil, fmt.Errorf("listing the pods of %s: %w", slot.Slot, err)
+		return nil, fmt.Errorf("listing the pods of %s and %d other slots: %w", slots[0].Slot, len(slots)-1, err)
 	}
-	pods := make([]*workload.Pod, len(list.Items))
+	pods := map[string][]*workload.Pod{}
 	for i := range list.Items {
-		pods[i] = podOf(&list.Items[i])
+		index := list.Items[i].Labels[podIndexKey(job)]
+		pods[index] = append(pods[index], podOf(&list.Items[i]))
 	}
 	return pods, nil
 }
@@ -206,20 +241,23 @@ func (x *run) plain(job *batchv1.Job, current bool) workload.Job {
 	return jobOf(x.owner.GetName(), job, current)
 }
 
-// newestVersion returns the newest version of the group's pods, including those that were just lost. If two versions cannot
-// be compared, it keeps the earlier one.
-func (x *run) newestVersion() string {
+// newestVersion returns the newest version of the group's pods, including those that were just lost, and of the pods since
+// which slots must be read. If two versions cannot be compared, it keeps the earlier one.
+func (x *run) newestVersion(slots []leader.SlotNeed) string {
 	newest := ""
-	note := func(pod *workload.Pod) {
-		if order, err := resourceversion.CompareResourceVersion(pod.Version, newest); newest == "" || err == nil && order > 0 {
-			newest = pod.Version
+	note := func(version string) {
+		if order, err := resourceversion.CompareResourceVersion(version, newest); newest == "" || err == nil && order > 0 {
+			newest = version
 		}
 	}
 	for _, pod := range x.o.Pods {
-		note(pod)
+		note(pod.Version)
 	}
 	for _, lost := range x.o.Lost {
-		note(lost.Pod)
+		note(lost.Pod.Version)
+	}
+	for _, slot := range slots {
+		note(slot.Since)
 	}
 	return newest
 }

@@ -527,22 +527,10 @@ func TestLostPodsAreReplacedInParallel(t *testing.T) {
 			}
 		}
 	}
-	read, create := together(), together()
+	create := together()
 	uid := withUIDs()
 	var creating sync.Mutex
-	lists := 0
-	g.r.Live = interceptor.NewClient(g.c.(client.WithWatch), interceptor.Funcs{
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			creating.Lock()
-			lists++
-			before := lists <= 4
-			creating.Unlock()
-			if before {
-				return errors.Join(read(), c.List(ctx, list, opts...))
-			}
-			return c.List(ctx, list, opts...)
-		},
-	})
+	lists := g.recordLists()
 	g.r.Client = g.through(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			err := create()
@@ -554,6 +542,9 @@ func TestLostPodsAreReplacedInParallel(t *testing.T) {
 	g.reconcile()
 	for index := range 4 {
 		g.wantPods(fmt.Sprint(index), 1)
+	}
+	if len(*lists) != 2 { // before and after the pods are created
+		t.Errorf("the pods of four slots were listed %d times, want twice", len(*lists))
 	}
 }
 
