@@ -1,6 +1,6 @@
 // Command scale makes workers of large JobSets fail on the testbed's real control plane and store, and recovers in
 // every way there is: Recreate, BlockingRecreate, in place with the CRI driver and with the exec driver, and Recreate
-// by the published JobSet controller. Nodes, kubelets and processes are simulated. Agents, store, orchestrator and
+// by the upstream JobSet controller. Nodes, kubelets and processes are simulated. Agents, store, orchestrator and
 // manager are real. It measures the time until all workers run again, its phases, and what all programs used. It adds
 // the results to docs/benchmarks/scale/results.json, and generates the page docs/benchmarks/scale.md from that file. It
 // is not a test: no measured time makes it fail.
@@ -75,7 +75,7 @@ func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench-scale", flag.ExitOnError)
 	flags.IntVar(&o.workers, "workers", 500, "workers of the JobSet, one on each node; a multiple of 5")
-	ways := flags.String("ways", "exec,cri,recreate,blocking,published,inplacerestart", "ways to recover, in this order; also published: Recreate by the published JobSet controller, inplacerestart: its InPlaceRestart, and spares: exec with two spares")
+	ways := flags.String("ways", "exec,cri,recreate,blocking,published,inplacerestart", "ways to recover, in this order; also published: Recreate by the upstream JobSet controller, inplacerestart: its InPlaceRestart, and spares: exec with two spares")
 	scenarios := flags.String("scenarios", "failure,pod,steady", "scenarios to measure: failure, pod, ten (killed at once), rack (100 pods deleted at once), repeat, steady, many")
 	flags.IntVar(&o.runs, "runs", 5, "failures of each kind")
 	flags.BoolVar(&o.add, "add", false, "add the runs to existing ones instead of replacing them")

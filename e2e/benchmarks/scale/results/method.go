@@ -25,7 +25,7 @@ func (p *page) method() {
 	p.line("  9,000 workers on, a hundred agents share one connection for calls.")
 	p.line("* **Simulated:** nodes, kubelets, the container runtime and processes, in one program, with [times measured on a real node](#what-is-simulated).\n")
 	p.line("Values are medians, with the minimum and the maximum of the runs in parentheses. Times are in seconds, from the failure. The page shows the newest result")
-	p.line("of each kind in [results.json](scale/results.json): `make bench-scale SIZES=500 SCALEFLAGS=\"-runs 1 -scenarios failure\"` does a short run.")
+	p.line("of each kind in [results.json](scale/results.json): `make bench-scale SIZES=500 SCALEFLAGS=\"-runs 1 -scenarios failure\"` runs a short version.")
 	p.machines()
 	p.aboutMachines()
 	p.aboutStores()

@@ -57,9 +57,9 @@ func TestPage(t *testing.T) {
 	for name, want := range map[string][]string{
 		"ratios are to Recreate at the same size":       {"| 5000 | in place, exec driver | 3, 1 | 0.500 (0.400-0.600) | 240 | 1.20 | - |"},
 		"and not to that of another":                    {"| 500 | in place, exec driver | 1 | 0.100 | 120 |"},
-		"the published controller is alongside ours":    {"| 5000 | Recreate, published JobSet | 1 | 240 | 0.500 |"},
-		"with its version":                              {"the upstream JobSet controller v9.9.9 with"},
-		"and its phases":                                {"| 5000 | Recreate, published JobSet | - | - | - | 240 |"},
+		"the published controller is alongside ours":    {"| 5000 | Recreate, upstream JobSet | 1 | 240 | 0.500 |"},
+		"with its version":                              {"the JobSet controller of kubernetes-sigs, v9.9.9, with"},
+		"and its phases":                                {"| 5000 | Recreate, upstream JobSet | - | - | - | 240 |"},
 		"a target that is met":                          {"deleted pod, exec driver, s", "<= 1.3", "| met |"},
 		"one that is missed, with its distance":         {"from publishing the order", "0.190", "missed: 1.90 times the target"},
 		"one that is bound below":                       {"Recreate against the CRI driver", "60.0", "met"},
@@ -114,7 +114,7 @@ func TestResultsWithAnotherStoreAreNamed(t *testing.T) {
 	list := some()
 	list[0].Machine = list[0].Machine.With("redis", "7.0.15")
 	page, _ := Page(list, "scale", nil)
-	lineOf(t, page, "* 5000 workers, Recreate, published JobSet: failure")
+	lineOf(t, page, "* 5000 workers, Recreate, upstream JobSet: failure")
 	if strings.Contains(page, "* 5000 workers, in place") {
 		t.Error("results with the chart's settings are named")
 	}
@@ -146,6 +146,6 @@ func TestRowsOfTwoMachinesAreNamed(t *testing.T) {
 		}
 	}
 	page, _ = Page(list, "scale", nil)
-	lineOf(t, page, "These rows were measured on a different processor than their Recreate")
+	lineOf(t, page, "These rows were measured on a different processor than the Recreate row")
 	lineOf(t, page, "* 500 workers, in place, exec driver, a killed process (another, Recreate")
 }

@@ -18,9 +18,9 @@ func (p *page) aboutPublished() {
 		}
 	}
 	if len(versions) > 0 {
-		p.line("\n\"Published JobSet\" is the upstream JobSet controller %s with its defaults and webhooks, instead of our manager. Everything else is the same.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
+		p.line("\n\"Upstream JobSet\" is the JobSet controller of kubernetes-sigs, %s, with its defaults and webhooks, instead of our manager. Everything else is the same.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
 		p.line("With \"in place\", the JobSet has `restartStrategy: InPlaceRestart`. The agents of the upstream project are simulated: their calls to the API server are real, but the agents")
-		p.line("share one watch of the JobSet, which each real agent has for itself, and they start without delay.")
+		p.line("share one watch of the JobSet, whereas each real agent has its own, and they start without delay.")
 	}
 }
 
@@ -35,7 +35,7 @@ func (p *page) aboutMachines() {
 		}
 	}
 	if len(apart) > 0 {
-		p.line("\nThese rows were measured on a different processor than their Recreate, so x compares two machines:\n%s", strings.Join(apart, "\n"))
+		p.line("\nThese rows were measured on a different processor than the Recreate row that they are compared with, so x compares two machines:\n%s", strings.Join(apart, "\n"))
 	}
 }
 
@@ -56,7 +56,7 @@ func (p *page) aboutStores() {
 	if len(groups) == 0 {
 		return
 	}
-	p.line("\nThese results are from an earlier version of the benchmark, whose store was redis-server without TLS, users and a file:\n")
+	p.line("\nThese results are from an earlier version of the benchmark, whose store was redis-server without TLS, users or an append-only file:\n")
 	for _, group := range groups {
 		p.line("%s: %s", group, strings.Join(scenarios[group], ", "))
 	}

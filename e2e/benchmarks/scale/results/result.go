@@ -30,8 +30,8 @@ const (
 const (
 	Recreate  = "Recreate"
 	Blocking  = "BlockingRecreate"
-	Published = "Recreate, published JobSet" // by the published manager instead of ours
-	Upstream  = "in place, published JobSet" // restartStrategy InPlaceRestart of the published manager
+	Published = "Recreate, upstream JobSet" // by the published manager instead of ours
+	Upstream  = "in place, upstream JobSet" // restartStrategy InPlaceRestart of the published manager
 	CRI       = "in place, CRI driver"
 	Exec      = "in place, exec driver"
 	Spares    = "in place, exec driver, spares" // without exclusive placement, which spares cannot have
@@ -70,9 +70,9 @@ type Machine struct {
 	Waiting float64 `json:"loadBefore"`
 }
 
-// JobSet is the name of the published JobSet controller in the versions of a machine. It is present only if that
+// JobSet is the name of the upstream JobSet controller in the versions of a machine. It is present only if that
 // controller took part.
-const JobSet = "published JobSet"
+const JobSet = "upstream JobSet"
 
 // With returns the machine with the version of one more program.
 func (m Machine) With(program, version string) Machine {
