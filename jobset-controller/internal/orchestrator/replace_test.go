@@ -481,7 +481,7 @@ func TestPodThatTheAPIServerRejectsIsLeftToTheJob(t *testing.T) {
 }
 
 // inPlan is how many slots or nodes a single plan of package leader covers.
-const inPlan = 16
+const inPlan = 50
 
 // The calls of each plan take a long time, and no pod is created. The rest of the reconcile does not wait for all of
 // them.

@@ -365,10 +365,10 @@ func TestSlotIsReadAgainAfterAPause(t *testing.T) {
 
 func TestSlotsAreReadAndFilledInChunks(t *testing.T) {
 	s := settled(func(s *scene) {
-		s.Stored.Config.Units[0].Slots, s.Stored.Joined[0] = 40, 40
-		s.Owner.Wanted.Stages = []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 40}}
+		s.Stored.Config.Units[0].Slots, s.Stored.Joined[0] = 2*atOnce, 2*atOnce
+		s.Owner.Wanted.Stages = []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 2 * atOnce}}
 		s.Stored.Config.Stages[0].Stage = s.Owner.Wanted.Stages[0]
-		s.Jobs[0].Indexes, s.Jobs[0].Pods, s.Pods = 40, 40, nil
+		s.Jobs[0].Indexes, s.Jobs[0].Pods, s.Pods = 2*atOnce, 2*atOnce, nil
 	})
 	first := s.decide()
 	s.answer(first)
@@ -379,6 +379,19 @@ func TestSlotsAreReadAndFilledInChunks(t *testing.T) {
 	s.Reads.Slots = nil
 	if p := s.decide(); p.Rule == "replacement" {
 		t.Errorf("a rule that has used up its time continues: %+v", p)
+	}
+}
+
+// A quota may reject the pods of a whole rack.
+func TestRejectedPodsCauseOneEvent(t *testing.T) {
+	s := settled(lose(3))
+	for _, index := range []int{1, 3} {
+		s.Record(&s.memory, CreatePod{Slot: fmt.Sprint("js-w-0-", index), Job: &s.Jobs[0], Index: index}, Result{Refused: "no quota"})
+	}
+	events, _ := Report(&s.Observation, &s.memory, now)
+	const want = "worker js-w-0-1 and 1 more have no pods, and the API server rejected replacements (no quota); the owner creates pods after its back-off"
+	if len(events) != 1 || events[0].Note != want {
+		t.Errorf("got %+v, want %q", events, want)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // atOnce limits the number of slots in one plan, so that the data is still fresh when the plan is executed.
-const atOnce = 16
+const atOnce = 50
 
 // planner makes one plan.
 type planner struct {

@@ -18,6 +18,7 @@ func Report(o *Observation, m *Memory, now time.Time) (events []Event, counts []
 	r.repaired()
 	r.taken()
 	r.replaced()
+	r.notReplaced()
 	if pods := r.byPurpose[ForDead]; len(pods) > 0 {
 		r.count(series.ForcedDeletions, float64(len(pods)))
 		r.event(true, EventForced, forcedText(pods))
@@ -30,6 +31,7 @@ type reporter struct {
 	byPurpose map[Purpose][]DeletePod
 	jobs      []DeleteJob
 	created   []Done
+	refused   []Done // by the API server
 }
 
 // sort groups the actions that took effect by purpose. A created pod that was deleted again does not count as a
@@ -62,8 +64,7 @@ func (r *reporter) sort() {
 		switch {
 		case !is:
 		case d.Refused != "" && !a.Retry:
-			r.event(true, EventNotReplaced, fmt.Sprintf("worker %s has no pod, and the API server rejected a replacement (%s); "+
-				"its owner creates one after its back-off", a.Slot, d.Refused))
+			r.refused = append(r.refused, d)
 		case d.OK() && !gone[d.Pod.UID]:
 			r.created = append(r.created, d)
 		}
@@ -120,11 +121,25 @@ func (r *reporter) taken() {
 		return
 	}
 	r.count(series.SparesUsed, float64(n))
-	lost, taken := "worker "+first.Name+" lost its pod", "takes its slot"
+	lost, taken := "lost its pod", "takes its slot"
 	if n > 1 {
-		lost, taken = fmt.Sprintf("worker %s and %d more lost their pods", first.Name, n-1), "and other spares take their slots"
+		lost, taken = "lost their pods", "and other spares take their slots"
 	}
-	r.event(false, EventSpare, fmt.Sprintf("%s; spare %s %s; the next pod of the slot becomes a spare", lost, first.Home, taken))
+	r.event(false, EventSpare, fmt.Sprintf("%s %s; spare %s %s; the next pod of the slot becomes a spare", workers(first.Name, n), lost, first.Home, taken))
+}
+
+// notReplaced reports the pods that the API server rejected, for example because of a quota.
+func (r *reporter) notReplaced() {
+	if len(r.refused) == 0 {
+		return
+	}
+	first := r.refused[0]
+	lost, pods := "has no pod", "a replacement"
+	if len(r.refused) > 1 {
+		lost, pods = "have no pods", "replacements"
+	}
+	r.event(true, EventNotReplaced, fmt.Sprintf("%s %s, and the API server rejected %s (%s); the owner creates pods after its back-off",
+		workers(first.Action.(CreatePod).Slot, len(r.refused)), lost, pods, first.Refused))
 }
 
 func (r *reporter) replaced() {
@@ -133,12 +148,12 @@ func (r *reporter) replaced() {
 	}
 	r.count(series.Replacements, float64(len(r.created)))
 	first := r.created[0]
-	slot := first.Action.(CreatePod).Slot
-	lost, created := "worker "+slot+" lost its pod", "a replacement"
-	if others := len(r.created) - 1; others > 0 {
-		lost, created = fmt.Sprintf("worker %s and %d more lost their pods", slot, others), "replacements"
+	lost, created := "lost its pod", "a replacement"
+	if len(r.created) > 1 {
+		lost, created = "lost their pods", "replacements"
 	}
-	r.event(false, EventReplaced, fmt.Sprintf("%s; created %s (%s) without waiting for the Job's back-off", lost, created, first.Pod.Name))
+	r.event(false, EventReplaced, fmt.Sprintf("%s %s; created %s (%s) without waiting for the Job's back-off",
+		workers(first.Action.(CreatePod).Slot, len(r.created)), lost, created, first.Pod.Name))
 }
 
 // forcedText describes the forced deletions. It states the evidence for each node once and lists as many pods and nodes as fit
@@ -169,5 +184,5 @@ func workers(first string, n int) string {
 	if n == 1 {
 		return "worker " + first
 	}
-	return fmt.Sprintf("worker %s and %d others", first, n-1)
+	return fmt.Sprintf("worker %s and %d more", first, n-1)
 }
