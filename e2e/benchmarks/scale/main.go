@@ -76,7 +76,7 @@ func parse(args []string) (options, error) {
 	flags := flag.NewFlagSet("bench-scale", flag.ExitOnError)
 	flags.IntVar(&o.workers, "workers", 500, "workers of the JobSet, one on each node; a multiple of 5")
 	ways := flags.String("ways", "exec,cri,recreate,blocking,published,inplacerestart", "ways to recover, in this order; also published: Recreate by the upstream JobSet controller, inplacerestart: its InPlaceRestart, and spares: exec with two spares")
-	scenarios := flags.String("scenarios", "failure,pod,steady", "scenarios to measure: failure, pod, ten (killed at once), rack (100 pods deleted at once), repeat, steady, many")
+	scenarios := flags.String("scenarios", "failure,pod,steady", "scenarios to measure: failure, pod, ten (killed at once), rack (100 pods deleted at once), pod-alone and rack-alone (the same with kube-controller-manager at the lowest priority), repeat, steady, many")
 	flags.IntVar(&o.runs, "runs", 5, "failures of each kind")
 	flags.BoolVar(&o.add, "add", false, "add the runs to existing ones instead of replacing them")
 	flags.StringVar(&o.kubelet, "kubelet", kubeletDefault, "how kubelets restart containers: default, period-1s (crashLoopBackOff.maxContainerRestartPeriod), evented (EventedPLEG)")
@@ -100,7 +100,7 @@ func parse(args []string) (options, error) {
 	}
 	o.scenarios = strings.Split(*scenarios, ",")
 	for _, s := range o.scenarios {
-		if !slices.Contains([]string{results.Failure, results.Pod, results.Ten, results.Rack, results.Repeat, results.Steady, results.Many}, s) {
+		if !slices.Contains([]string{results.Failure, results.Pod, results.PodAlone, results.Ten, results.Rack, results.RackAlone, results.Repeat, results.Steady, results.Many}, s) {
 			return o, fmt.Errorf("--scenarios %q: unknown scenario %q", *scenarios, s)
 		}
 	}

@@ -36,9 +36,11 @@ func (b *benchmark) scenariosOf() []scenario {
 	return []scenario{
 		{results.Steady, b.steadily, every},
 		{results.Failure, b.fail, every},
-		{results.Pod, b.losePods, every},
+		{results.Pod, b.losePods(results.Pod), every},
+		{results.PodAlone, b.alone(b.losePods(results.PodAlone)), inPlace},
 		{results.Ten, b.failTen, inPlace},
-		{results.Rack, b.loseRack, inPlace},
+		{results.Rack, b.loseRack(results.Rack), inPlace},
+		{results.RackAlone, b.alone(b.loseRack(results.RackAlone)), inPlace},
 		{results.Repeat, b.repeat, inPlace},
 	}
 }

@@ -21,9 +21,11 @@ const (
 	Pod     = "pod"     // a worker's pod is deleted
 	Ten     = "ten"     // the processes of ten workers are killed at once
 	Rack    = "rack"    // a hundred pods are deleted at once
-	Repeat  = "repeat"  // repeated failures within ten minutes
-	Steady  = "steady"  // no failures
-	Many    = "many"    // many JobSets, with a failure every second in one of them
+	// The same with kube-controller-manager at the lowest priority. After each loss it processes all pods of the JobSet.
+	PodAlone, RackAlone = "pod-alone", "rack-alone"
+	Repeat              = "repeat" // repeated failures within ten minutes
+	Steady              = "steady" // no failures
+	Many                = "many"   // many JobSets, with a failure every second in one of them
 )
 
 // Ways to recover from a failure.

@@ -45,11 +45,12 @@ func (p *page) comparable() []int {
 
 // Reasons why a small machine may miss a target.
 const (
-	shared   = "the agents of all workers, the store and the API server share the same cores; in a real cluster, each node has its own"
-	reports  = "the reports of all kubelets pass through one API server on the same cores"
-	asAbove  = "as above"
-	watches  = "each watch, one per kind, is renewed after 5 to 10 minutes, and these requests are counted"
-	plainTCP = "measured with TLS; the target was set without"
+	shared      = "the agents of all workers, the store and the API server share the same cores; in a real cluster, each node has its own"
+	controllers = "kube-controller-manager processes all pods of the JobSet after a loss, on the same cores; see the next row"
+	reports     = "the reports of all kubelets pass through one API server on the same cores"
+	asAbove     = "as above"
+	watches     = "each watch, one per kind, is renewed after 5 to 10 minutes, and these requests are counted"
+	plainTCP    = "measured with TLS; the target was set without"
 )
 
 // targets returns the targets with the values measured at a size.
@@ -80,14 +81,22 @@ func processTargets(size int) []target {
 func podTargets(size int) []target {
 	return []target{
 		{what: "deleted pod, exec driver, s", bound: 1.3, reason: shared, value: outage(Pod, Exec, kubeletDefault, size)},
+		{what: "the same, kube-controller-manager at the lowest priority, s", bound: 1.3, reason: shared, value: outage(PodAlone, Exec, kubeletDefault, size)},
 		{what: "a hundred pods deleted at once, exec driver, s", bound: 5, reason: shared, value: outage(Rack, Exec, kubeletDefault, size)},
+		{what: "the same, kube-controller-manager at the lowest priority, s", bound: 5, reason: shared, value: outage(RackAlone, Exec, kubeletDefault, size)},
 		{what: "deleted pod, CRI driver: Recreate against it, x", bound: 1, more: true, value: against(Pod, Recreate, Pod, CRI, size)},
 		{what: "deleted pod with spares against a killed process, x", bound: 1.3, reason: shared, value: against(Pod, Spares, Failure, Spares, size)},
-		{what: "the same, counted from the evidence that the pod has ended, x", bound: 1.3, reason: shared, value: func(p *page) float64 {
-			killed, _ := p.find(Failure, Spares, size)
-			deleted, _ := p.find(Pod, Spares, size)
-			return deleted.median(func(run Run) float64 { return run.Seconds - moment(run, Evidence) }) / killed.median(seconds)
-		}},
+		{what: "the same, counted from the evidence that the pod has ended, x", bound: 1.3, reason: controllers, value: fromEvidence(Pod, size)},
+		{what: "the same, kube-controller-manager at the lowest priority, x", bound: 1.3, reason: shared, value: fromEvidence(PodAlone, size)},
+	}
+}
+
+// fromEvidence returns the median time from the evidence that a deleted pod has ended, divided by that of a killed process.
+func fromEvidence(scenario string, size int) func(*page) float64 {
+	return func(p *page) float64 {
+		killed, _ := p.find(Failure, Spares, size)
+		deleted, _ := p.find(scenario, Spares, size)
+		return deleted.median(func(run Run) float64 { return run.Seconds - moment(run, Evidence) }) / killed.median(seconds)
 	}
 }
 
