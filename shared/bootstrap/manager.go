@@ -256,7 +256,7 @@ func awaitKind(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupVer
 		case err != nil && problem == nil:
 			log.Info("The API server does not serve the kind, waiting for its custom resource definition", "patience", patience.String(), "reason", err.Error())
 		case err == nil && problem != nil:
-			log.Info("The API server serves the kind now", "waited", time.Since(begun).Round(time.Millisecond).String())
+			log.Info("The API server now serves the kind", "waited", time.Since(begun).Round(time.Millisecond).String())
 		}
 		problem = err
 		return err == nil, nil

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// cluster returns a client with all kinds and the given objects in the namespace team. It ignores field
+// cluster returns a client that serves all kinds and has the given objects in namespace "team". It ignores field
 // selectors.
 func cluster(t *testing.T, manifests ...string) (Reader, *fake.FakeDynamicClient) {
 	t.Helper()

@@ -28,7 +28,7 @@ const (
 	patience = 90 * time.Second
 )
 
-// failures are in the order of the page.
+// failures lists the failures in the order of the page.
 var failures = []string{"killed", "hung", deleted}
 
 const (

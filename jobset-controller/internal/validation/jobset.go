@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// Problems holds the faults of a JobSet by their consequence.
+// Problems holds the problems of a JobSet, grouped by their consequences.
 type Problems struct {
 	// Disabled lists fields that require a feature gate that is disabled.
 	Disabled field.ErrorList

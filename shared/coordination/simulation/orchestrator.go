@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// orchestrator is one of two processes, of which one leads. Like jobset-controller/internal/orchestrator, it runs the shipped
+// orchestrator is one of two processes, one of which leads. Like jobset-controller/internal/orchestrator, it runs the shipped
 // leader.Decide on its observations, reads what the plans need and executes their actions.
 type orchestrator struct {
 	process

@@ -121,7 +121,7 @@ func replace(terms *[]corev1.PodAffinityTerm, pod *corev1.Pod, ours corev1.PodAf
 	*terms = append(slices.DeleteFunc(*terms, concerns(pod)), ours)
 }
 
-// concerns returns a function that recognizes the terms of attract.
+// concerns returns a function that reports whether attract has added a term.
 func concerns(pod *corev1.Pod) func(corev1.PodAffinityTerm) bool {
 	return func(t corev1.PodAffinityTerm) bool {
 		return t.TopologyKey == Topology(pod) && t.LabelSelector != nil &&

@@ -37,7 +37,7 @@ func TestPodReturnsIfItFitsNowhereElse(t *testing.T) {
 	w.loses("returns", memory.HostsAnnotation)
 }
 
-// If preemption is needed in any case, it happens on a node on which the pod has not failed.
+// If preemption is needed anyway, it happens on a node where the pod has not failed.
 func TestNoPreemptionOnExcludedNodes(t *testing.T) {
 	w := newWorld(t)
 	w.node("bad", "1")
