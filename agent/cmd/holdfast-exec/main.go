@@ -53,7 +53,10 @@ func run(args []string) int {
 		return end(code, err)
 	}
 	code, err = supervise(c, program)
-	if err != nil {
+	switch {
+	case errors.Is(err, process.ErrNotPython):
+		return end(misplaced, err)
+	case err != nil:
 		return end(failed, err)
 	}
 	return code
@@ -98,7 +101,7 @@ func supervise(c config.Exec, program process.Spec) (code int, err error) {
 	if modules := os.Getenv(preloadVariable); modules != "" {
 		templates, err := process.NewTemplates(reaper, program, modules, log)
 		if err != nil {
-			return misplaced, fmt.Errorf("%s: %w", preloadVariable, err)
+			return failed, fmt.Errorf("%s: %w", preloadVariable, err)
 		}
 		parts.Start, parts.Await = templates.Start, templates.Await
 	}

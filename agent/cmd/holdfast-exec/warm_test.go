@@ -194,7 +194,7 @@ func TestAWarmStartNeedsPython(t *testing.T) {
 	select {
 	case code := <-c.ended:
 		c.ended <- code
-		if code != failed {
+		if code != misplaced {
 			t.Errorf("exit code %d", code)
 		}
 	case <-time.After(time.Minute):

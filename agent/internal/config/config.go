@@ -197,6 +197,7 @@ type Exec struct {
 	// AnySlot means that the worker can run in any slot of its stage, whose first Job has these indexes.
 	AnySlot                 bool
 	FirstGlobal, FirstGroup int64
+	Subdomain               string // of the pods; empty if their subdomain is unknown
 	ProgressFrom            string // FromFile or FromOutput
 	LogLevel                slog.Level
 	Command                 []string // of the worker, starting with the program
@@ -314,6 +315,11 @@ func (c *Exec) slotSettings() []*setting {
 			flag: "first-job-group-index", env: "HOLDFAST_FIRST_JOB_GROUP_INDEX", optional: true, parse: number(&c.FirstGroup, 0),
 			usage: "job-group-index of the first Job of the replicatedJob",
 			fix:   "specify the number of Jobs of the replicatedJobs of the same group before this one",
+		},
+		{
+			flag: "subdomain", env: "HOLDFAST_SUBDOMAIN", optional: true, parse: text(&c.Subdomain),
+			usage: "subdomain of the pods; host names of slots end in it",
+			fix:   "specify spec.network.subdomain of the JobSet",
 		},
 		{
 			flag: "round-variables", env: "ROUND_VARIABLES", optional: true, parse: variables(&c.RoundVariables),

@@ -106,7 +106,7 @@ func newRun(c config.Exec, p Parts) *run {
 		GracePeriod:    c.GracePeriod, CheckpointGrace: c.CheckpointGrace, MemoryKills: p.MemoryKills,
 	}
 	if c.AnySlot {
-		o.Slots = &Slots{FirstGlobal: c.FirstGlobal, FirstGroup: c.FirstGroup, Hosts: p.Hosts}
+		o.Slots = &Slots{FirstGlobal: c.FirstGlobal, FirstGroup: c.FirstGroup, Subdomain: c.Subdomain, Hosts: p.Hosts}
 	}
 	if c.StartupDir != "" {
 		var err error

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"regexp"
@@ -17,6 +18,9 @@ type Slots struct {
 	// FirstGlobal and FirstGroup are the numbers of Jobs before the first Job of the stage, in the JobSet and in the
 	// group of replicatedJobs.
 	FirstGlobal, FirstGroup int64
+	// Subdomain follows the name of a slot in a host name. Without it, the name may be part of a path, which belongs to the
+	// slot and not to the pod. If it is empty, each name counts as a host name.
+	Subdomain string
 	// Hosts returns the host names of the pods that currently occupy the given slots of a group. It omits slots whose pod
 	// has the same name as the slot.
 	Hosts func(ctx context.Context, group string, slots []string) (map[string]string, error)
@@ -33,8 +37,6 @@ const hostVariable = "HOSTNAME"
 // slotName matches the names of slots. It may also match other text, for which the store has no host name.
 var slotName = regexp.MustCompile(`[a-z0-9][a-z0-9-]*-[0-9]+-[0-9]+`)
 
-var label = regexp.MustCompile(`[a-z0-9-]+`)
-
 // placed prepares a program to run as the worker of a slot. It sets the indexes of the slot, and replaces the names of
 // slots with the host names of the pods that occupy them. If the instance is asked to stop before these are known,
 // placed returns the requested ending.
@@ -46,22 +48,26 @@ func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	if position, ok := coordination.PositionOf(r.slot, s.options.Slots.FirstGlobal, s.options.Slots.FirstGroup); ok {
 		p = mapped(p, position.Fill)
 	}
-	slots := slotsIn(p)
+	slots := s.slotsIn(p)
 	if len(slots) == 0 {
 		return p, nil
 	}
 	hosts, order := s.hosts(i, slots)
-	if len(hosts) > 0 {
-		p = mapped(p, func(text string) string {
-			return label.ReplaceAllStringFunc(text, func(name string) string {
-				if host, moved := hosts[name]; moved {
-					return host
-				}
-				return name
-			})
-		})
+	return mapped(p, func(text string) string {
+		return s.options.Slots.replaced(text, func(name string) string { return cmp.Or(hosts[name], name) })
+	}), order
+}
+
+// replaced calls change for each name in a text that may be the name of a slot in a host name, and returns the text with the results.
+func (o *Slots) replaced(text string, change func(name string) string) string {
+	pattern := "[a-z0-9-]+"
+	if o.Subdomain != "" {
+		pattern += `\.` + regexp.QuoteMeta(o.Subdomain) + "($|[^a-z0-9-])"
 	}
-	return p, order
+	return regexp.MustCompile(pattern).ReplaceAllStringFunc(text, func(host string) string {
+		name, _, _ := strings.Cut(host, ".")
+		return change(name) + host[len(name):]
+	})
 }
 
 // hosts queries the store until it replies, or until the instance is asked to stop.
@@ -87,16 +93,16 @@ func (s *Supervisor) askHosts(ctx context.Context, slots []string) map[string]st
 	}
 }
 
-// slotsIn returns the strings in the program's environment and arguments that may be slot names.
-func slotsIn(p process.Spec) []string {
+// slotsIn returns the names in the program's environment and arguments that may be those of slots.
+func (s *Supervisor) slotsIn(p process.Spec) []string {
 	slots := map[string]bool{}
 	mapped(p, func(text string) string {
-		for _, name := range label.FindAllString(text, -1) {
+		return s.options.Slots.replaced(text, func(name string) string {
 			if slotName.FindString(name) == name {
 				slots[name] = true
 			}
-		}
-		return text
+			return name
+		})
 	})
 	return slices.Sorted(maps.Keys(slots))
 }

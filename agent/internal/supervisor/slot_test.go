@@ -57,6 +57,22 @@ func TestTheProgramIsPlacedInItsSlot(t *testing.T) {
 	}
 }
 
+// The name of a slot in a path belongs to the slot, whichever pod it runs in.
+func TestPathsWithTheNameOfASlotStay(t *testing.T) {
+	spec := process.Spec{
+		Args: []string{"python", "--master=tcp://js-w-0-0.js:29500", "--save=/data/js-w-0-0", "--log=js-w-0-0.jsonl", "--peers=js-w-0-0.js,js-w-0-0.js.ns.svc"},
+	}
+	s := inSlot(spec, func(_ context.Context, slots []string) (map[string]string, error) {
+		return map[string]string{"js-w-0-0": "js-w-spares-1"}, nil
+	})
+	s.options.Slots.Subdomain = "js"
+	got, _ := s.placed(newInstance("a", 1), round{slot: "js-w-0-0"})
+	want := []string{"python", "--master=tcp://js-w-spares-1.js:29500", "--save=/data/js-w-0-0", "--log=js-w-0-0.jsonl", "--peers=js-w-spares-1.js,js-w-spares-1.js.ns.svc"}
+	if !slices.Equal(got.Args, want) {
+		t.Errorf("got %q, want %q", got.Args, want)
+	}
+}
+
 func TestAProgramWithoutHostNamesAsksForNone(t *testing.T) {
 	s := inSlot(process.Spec{Env: []string{"RANK=" + coordination.PlaceholderPod, "HOSTNAME=js-w-spares-1"}}, nil)
 	if got, _ := s.placed(newInstance("a", 1), round{slot: "js-w-0-12"}); got.Env[0] != "RANK=12" {

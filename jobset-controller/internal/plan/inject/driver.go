@@ -123,7 +123,7 @@ func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry, who []corev1.EnvVa
 		supervisor.Flags = append(supervisor.Flags, "--exit-without-store-after="+s.Alone.String())
 	}
 	if slots != "" {
-		own := ownIdentity(first)
+		own := ownIdentity(first, pod.Subdomain)
 		if slots == v1alpha2.SlotsFollow { // the pod works in its own slot, even if it was created to wait
 			own = slices.DeleteFunc(own, func(v corev1.EnvVar) bool { return v.Name == envPodSlot })
 		}

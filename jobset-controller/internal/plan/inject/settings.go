@@ -130,7 +130,7 @@ func fromAnnotation(name, key string) corev1.EnvVar {
 
 // reserved lists the variables of the exec driver, which shares its container with the worker. The rules reject a
 // worker that sets one of them to a different value.
-var reserved = slices.Concat(identity("", nil), supervise.Reserved(), ownIdentity(First{}))
+var reserved = slices.Concat(identity("", nil), supervise.Reserved(), ownIdentity(First{}, ""))
 
 // sameSource reports whether a variable set by the user has the same source as ours. Each annotation also exists as a
 // label.

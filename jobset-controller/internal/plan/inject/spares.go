@@ -124,19 +124,21 @@ const (
 	envPodSlot     = "HOLDFAST_POD_SLOT"
 	envFirstGlobal = "HOLDFAST_FIRST_JOB_GLOBAL_INDEX"
 	envFirstGroup  = "HOLDFAST_FIRST_JOB_GROUP_INDEX"
+	envSubdomain   = "HOLDFAST_SUBDOMAIN" // distinguishes host names from paths with the name of a slot
 )
 
 // flagOwnID identifies the pod by its own indexes, because the usual variables contain those of the slot.
 const flagOwnID = "--worker-id=$(JOBSET_NAME)-$(REPLICATED_JOB_NAME)-$(" + envOwnJob + ")-$(" + envOwnIndex + ")"
 
 // ownIdentity returns the variables for the pod's own position.
-func ownIdentity(first First) []corev1.EnvVar {
+func ownIdentity(first First, subdomain string) []corev1.EnvVar {
 	return []corev1.EnvVar{
 		fromAnnotation(envOwnJob, v1alpha2.JobIndexKey),
 		fromAnnotation(envOwnIndex, batchv1.JobCompletionIndexAnnotation),
 		fromAnnotation(envPodSlot, v1alpha2.SlotKey),
 		{Name: envFirstGlobal, Value: strconv.FormatInt(first.Global, 10)},
 		{Name: envFirstGroup, Value: strconv.FormatInt(first.Group, 10)},
+		{Name: envSubdomain, Value: subdomain},
 	}
 }
 
