@@ -145,10 +145,9 @@ func (r *Reader) bytes(limit int) []byte {
 		return nil
 	}
 	r.left -= int(n)
-	var b bytes.Buffer
-	b.Grow(min(int(n), 64<<10))
+	var b bytes.Buffer // grows with what has been received, and more than needed
 	_, r.err = io.CopyN(&b, r.source, int64(n))
-	return b.Bytes()
+	return bytes.Clone(b.Bytes())
 }
 
 func number[T uint32 | uint64](r *Reader) (n T) {

@@ -109,6 +109,19 @@ func TestClassicFramingByteByByte(t *testing.T) {
 	}
 }
 
+// The limit of the server's memory counts the length of a value, so a value must not occupy much more.
+func TestValuesOccupyTheirLength(t *testing.T) {
+	stream := encode(t, tcpstore.Classic, tcpstore.Request{Op: tcpstore.OpSet, Keys: []string{"/k"}, Values: [][]byte{[]byte("value")}})
+	r := tcpstore.NewReader(bytes.NewReader(stream), tcpstore.Classic, limits)
+	request, err := r.Next()
+	if err != nil || len(request.Values) != 1 || string(request.Values[0]) != "value" {
+		t.Fatalf("got %+v, %v", request, err)
+	}
+	if n := cap(request.Values[0]); n > 64 {
+		t.Errorf("a value of 5 bytes occupies %d", n)
+	}
+}
+
 func TestReaderRejects(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), 300)
 	for name, c := range map[string]struct {
