@@ -24,7 +24,7 @@
     {{- toYaml . | nindent 4 }}
     {{- end }}
   env:
-    {{- include "holdfast.env" $o.extraEnv | nindent 4 }}
+    {{- include "holdfast.env" $o.extraEnv | trim | nindent 4 }}
   ports:
     - name: orch-health
       containerPort: {{ $o.healthPort }}

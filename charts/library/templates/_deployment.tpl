@@ -56,7 +56,7 @@ spec:
             {{- toYaml . | nindent 12 }}
             {{- end }}
           env:
-            {{- include "holdfast.env" .Values.extraEnv | nindent 12 }}
+            {{- include "holdfast.env" .Values.extraEnv | trim | nindent 12 }}
           ports:
             {{- include "holdfast.managerPorts" . | nindent 12 }}
           {{- include "holdfast.probes" "health" | nindent 10 }}
