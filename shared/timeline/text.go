@@ -3,9 +3,11 @@ package timeline
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
@@ -16,8 +18,8 @@ func Text(list []Entry) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TIME (UTC)\tLEVEL\tWHAT\tCOUNTED\tTOOK\tWHERE\tCAUSE")
 	for _, e := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			e.At.UTC().Format("2006-01-02 15:04:05.000"), e.LevelText(), e.WhatText(), e.CountText(), e.TookText(), e.Where(), cmp.Or(oneLine(e.Cause), nothing))
+		Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			e.At.UTC().Format("2006-01-02 15:04:05.000"), e.LevelText(), e.WhatText(), e.CountText(), e.TookText(), e.Where(), cmp.Or(brief(e.Cause), nothing))
 	}
 	w.Flush()
 	var lines []string
@@ -32,9 +34,28 @@ const nothing = "-"
 // maxCause limits the length of a cause in the table, in bytes. JSON and YAML contain the full cause.
 const maxCause = 160
 
+// Fprintf formats like fmt.Fprintf, with each string argument on one line and without control characters. Annotations and messages can
+// contain any text, which must not control the terminal or imitate rows and columns.
+func Fprintf(w io.Writer, format string, args ...any) {
+	for i, arg := range args {
+		if s, is := arg.(string); is {
+			args[i] = oneLine(s)
+		}
+	}
+	fmt.Fprintf(w, format, args...)
+}
+
 func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > maxCause {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, strings.Join(strings.Fields(s), " "))
+}
+
+func brief(s string) string {
+	if s = oneLine(s); len(s) > maxCause {
 		s = notes.Truncate(s, maxCause) + "..."
 	}
 	return s

@@ -280,6 +280,16 @@ func TestRestartsOfADeletedJobSet(t *testing.T) {
 	}
 }
 
+// Text that anyone can write to an annotation must not control the terminal, or imitate columns.
+func TestTextWithControlCharacters(t *testing.T) {
+	got := Text([]Entry{{At: start, Object: "JobSet train", What: Started, Node: "node\ta\v\f", Cause: "a\x1b[2J\u009b2J\r\nb\xff"}})
+	want := "TIME (UTC)               LEVEL  WHAT            COUNTED  TOOK  WHERE   CAUSE\n" +
+		"2026-11-22 12:00:00.000  -      JobSet started  -        -     node a  a\ufffd[2J\ufffd2J b\ufffd\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestInvalidAnnotationsAreIgnored(t *testing.T) {
 	o := jobSet(0)
 	o.Annotations = map[string]string{

@@ -2,12 +2,14 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -204,6 +206,51 @@ func TestLineWithHiddenPods(t *testing.T) {
 	want := "13:00:00  AppWrapper train  workers unknown  resets 1 of 3  moves 1 of 2  restarts 2 of 5  Unknown: no permission to list pods"
 	if diff := cmp.Diff(want, Of(w, now).Line(false, now)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Anyone who can write to the namespace controls these texts. They must not control the terminal, or imitate rows and columns.
+func TestTextsCannotControlTheTerminal(t *testing.T) {
+	outputs := func(evil string) map[string]string {
+		of := func(change func(js *unstructured.Unstructured, w *read.Workload)) Status {
+			return Of(workload(t, change), now)
+		}
+		waiting := of(func(js *unstructured.Unstructured, w *read.Workload) {
+			w.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: evil}}
+			_ = unstructured.SetNestedSlice(js.Object, []any{
+				map[string]any{"type": "InPlaceInSync", "status": "False", "reason": "WaitingForWorkers", "message": evil},
+			}, "status", "conditions")
+		})
+		recovering := of(func(js *unstructured.Unstructured, _ *read.Workload) {
+			mark, _ := json.Marshal(map[string]any{"level": 1, "reason": evil, "deadline": now.Add(time.Minute)})
+			js.SetAnnotations(map[string]string{"holdfast.dev/recovering": string(mark)})
+		})
+		moved := owned(t)
+		nodes, _ := json.Marshal([]string{evil})
+		moved.Annotations = map[string]string{"sigs.k8s.io/scheduledHosts": string(nodes)}
+		moved.Events = []corev1.Event{{Reason: "Rescheduled", Message: evil}}
+		top := workload(t, nil)
+		_ = unstructured.SetNestedSlice(top.Root().Object, []any{
+			map[string]any{"startTime": "2026-11-22T12:00:00Z", "endTime": "2026-11-22T12:10:00Z", "message": evil},
+		}, "status", "attempts")
+		var why, rows bytes.Buffer
+		WhyOf(moved, now).Text(&why)
+		TopText(&rows, Top([]*read.Workload{top}, now), true)
+		return map[string]string{
+			"status": text(waiting, true, false), "status during a recovery": text(recovering, true, false), "why": why.String(), "top": rows.String(),
+			"line": waiting.Line(false, now), "line during a recovery": recovering.Line(false, now),
+		}
+	}
+	harmless := outputs("a State: Training b")
+	for name, got := range outputs("a\x1b[2J\u009b2J\r\n\v\fState:\tTraining\u202e\x00\x7f\u2028b") {
+		t.Run(name, func(t *testing.T) {
+			if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
+				t.Errorf("the output contains a control character: %q", got[i:])
+			}
+			if lines := strings.Count(got, "\n"); lines != strings.Count(harmless[name], "\n") || !strings.Contains(harmless[name], "a State: Training b") {
+				t.Errorf("%d lines instead of those of\n%s", lines, harmless[name])
+			}
+		})
 	}
 }
 

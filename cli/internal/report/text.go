@@ -24,11 +24,11 @@ func (s Status) Text(out io.Writer, wide bool, p Palette) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "%s:\t%s\n", name, value)
+			timeline.Fprintf(w, "%s:\t%s\n", name, value)
 		}
 	}
 	line("Workload", fmt.Sprintf("%s %s/%s", s.Kind, s.Namespace, s.Name))
-	line("State", p.state(s.State))
+	fmt.Fprintf(w, "State:\t%s\n", p.state(s.State))
 	switch s.State {
 	case Failed, Unknown:
 		line("Reason", s.WaitsFor)
@@ -72,46 +72,48 @@ func (s Status) writeNotReady(out io.Writer, wide bool) {
 			fmt.Fprintf(out, "  and %d more (-o wide)\n", len(s.NotReady)-i)
 			break
 		}
-		fmt.Fprintln(out, "  "+pod)
+		timeline.Fprintf(out, "  %s\n", pod)
 	}
 }
 
 // Line returns a status as a single line, for --watch.
 func (s Status) Line(p Palette, now time.Time) string {
-	text := fmt.Sprintf("%s  %s %s  ", now.UTC().Format("15:04:05"), s.Kind, s.Name)
+	var text strings.Builder
+	timeline.Fprintf(&text, "%s  %s %s  ", now.UTC().Format("15:04:05"), s.Kind, s.Name)
 	if s.PodsHidden != "" {
-		text += "workers unknown"
+		text.WriteString("workers unknown")
 	} else {
-		text += fmt.Sprintf("%d of %d ready", s.Ready, s.Workers)
+		fmt.Fprintf(&text, "%d of %d ready", s.Ready, s.Workers)
 	}
 	for _, c := range s.Counters {
-		text += "  " + c.String()
+		timeline.Fprintf(&text, "  %s", c.String())
 	}
-	text += "  " + p.state(s.State)
+	text.WriteString("  " + p.state(s.State))
 	if s.Recovery != nil {
-		text += fmt.Sprintf(" at recovery level %d, %s left: %s", s.Recovery.Level, s.Recovery.Deadline.Sub(now).Round(time.Second), s.Recovery.Reason)
+		left := s.Recovery.Deadline.Sub(now).Round(time.Second)
+		timeline.Fprintf(&text, " at recovery level %d, %s left: %s", s.Recovery.Level, left, s.Recovery.Reason)
 	} else if why := cmp.Or(s.WaitsFor, s.Elastic); why != "" {
-		text += ": " + why
+		timeline.Fprintf(&text, ": %s", why)
 	}
-	return text
+	return text.String()
 }
 
 // Text writes an explanation as text.
 func (w Why) Text(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "Pod:\t%s\n", w.Pod)
-	fmt.Fprintf(t, "Node:\t%s\n", cmp.Or(w.Node, "-"))
-	fmt.Fprintf(t, "State:\t%s\n", w.State)
-	fmt.Fprintf(t, "Owners:\t%s\n", cmp.Or(strings.Join(w.Owners, " < "), "-"))
+	timeline.Fprintf(t, "Pod:\t%s\n", w.Pod)
+	timeline.Fprintf(t, "Node:\t%s\n", cmp.Or(w.Node, "-"))
+	timeline.Fprintf(t, "State:\t%s\n", w.State)
+	timeline.Fprintf(t, "Owners:\t%s\n", cmp.Or(strings.Join(w.Owners, " < "), "-"))
 	if len(w.Avoids) > 0 {
-		fmt.Fprintf(t, "Avoids:\t%s\n", strings.Join(w.Avoids, ", "))
+		timeline.Fprintf(t, "Avoids:\t%s\n", strings.Join(w.Avoids, ", "))
 	}
-	fmt.Fprintf(t, "Moved:\t%s\n", w.Verdict)
+	timeline.Fprintf(t, "Moved:\t%s\n", w.Verdict)
 	t.Flush()
 	if len(w.Said) > 0 {
 		fmt.Fprintln(out, "\nMessages about it:")
 		for _, s := range w.Said {
-			fmt.Fprintf(out, "  %s  %s: %s\n", s.At.UTC().Format("2006-01-02 15:04:05"), s.Reason, s.Message)
+			timeline.Fprintf(out, "  %s  %s: %s\n", s.At.UTC().Format("2006-01-02 15:04:05"), s.Reason, s.Message)
 		}
 	}
 }
@@ -129,9 +131,9 @@ func TopText(out io.Writer, rows []Row, wide bool) {
 		if r.Slowest != nil {
 			slowest, cause = r.Slowest.TookText(), cmp.Or(r.Slowest.Cause, "-")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s", r.Namespace, r.Kind, r.Name, r.Loss, r.shareText(), r.recoveries(), slowest)
+		timeline.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s", r.Namespace, r.Kind, r.Name, r.Loss, r.shareText(), r.recoveries(), slowest)
 		if wide {
-			fmt.Fprintf(w, "\t%s\t%s", strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Levels), " ", "/"), "[]"), cause)
+			timeline.Fprintf(w, "\t%s\t%s", strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Levels), " ", "/"), "[]"), cause)
 		}
 		fmt.Fprintln(w)
 	}
