@@ -192,6 +192,23 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
+func TestEncodedControlCharacters(t *testing.T) {
+	const evil = "a\x1b[2J\x7f\u0080\u009b2J\u009f\u00a0\n\tb"
+	for _, format := range []string{"json", "yaml"} {
+		var b bytes.Buffer
+		if err := Encode(&b, format, []string{evil}); err != nil {
+			t.Errorf("encoding as %s: %v", format, err)
+		}
+		if strings.ContainsFunc(b.String(), func(r rune) bool { return r != '\n' && unicode.IsControl(r) }) {
+			t.Errorf("%s contains control characters: %q", format, b.String())
+		}
+		var back []string
+		if err := yaml.Unmarshal(b.Bytes(), &back); err != nil || len(back) != 1 || back[0] != evil {
+			t.Errorf("%s decodes to %q (%v)", format, back, err)
+		}
+	}
+}
+
 func TestLine(t *testing.T) {
 	got := Of(workload(t, recoveringNow), now).Line(false, now)
 	want := "13:00:00  AppWrapper train  2 of 9 ready  resets 1 of 3  moves 1 of 2  restarts 2 of 5  Recovering at recovery level 1, 50s left: worker train-workers-0-3 exited with code 1"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -170,19 +171,23 @@ func (p Palette) state(s State) string {
 	return yellow + string(s) + reset
 }
 
+// controls matches the control characters that package json writes as they are. Terminals interpret them, and YAML does not allow them.
+var controls = regexp.MustCompile(`[\x{7f}-\x{9f}]`)
+
 // Encode writes a value as JSON or YAML with the same keys.
 func Encode(out io.Writer, format string, value any) error {
-	if format == "yaml" {
-		content, err := yaml.Marshal(value)
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(content)
+	content, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
 		return err
 	}
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	return e.Encode(value)
+	content = controls.ReplaceAllFunc(append(content, '\n'), func(c []byte) []byte { return fmt.Appendf(nil, "\\u%04x", []rune(string(c))[0]) })
+	if format == "yaml" {
+		if content, err = yaml.JSONToYAML(content); err != nil {
+			return err
+		}
+	}
+	_, err = out.Write(content)
+	return err
 }
 
 // Row is a workload in the output of `top`.
