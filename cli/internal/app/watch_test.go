@@ -92,12 +92,12 @@ func TestWatchUpdatesOneLineOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	const begin = "\r\x1b[K"
-	want := begin + "13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training" +
-		begin + "13:00:01  ElasticJob train  0 of 0 ready  worker failures 0  Training" +
-		begin + "13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Recovering at recovery level 3, 29s left: a worker failed" +
-		begin + "13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Recovering at recovery level 3, 29s left: a worker failed" +
-		begin + "13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Training" +
-		begin + "13:00:03  ElasticJob train  0 of 0 ready  worker failures 0  Finished\n"
+	want := begin + "13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0" +
+		begin + "13:00:01  ElasticJob train  0 of 0 ready  Training  worker failures 0" +
+		begin + "13:00:02  ElasticJob train  0 of 0 ready  Recovering at recovery level 3, 29s left: a worker failed  worker failures 0" +
+		begin + "13:00:02  ElasticJob train  0 of 0 ready  Recovering at recovery level 3, 29s left: a worker failed  worker failures 0" +
+		begin + "13:00:02  ElasticJob train  0 of 0 ready  Training  worker failures 0" +
+		begin + "13:00:03  ElasticJob train  0 of 0 ready  Finished  worker failures 0\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -123,10 +123,10 @@ func TestWatchPrintsChangesWithoutATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training
-13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Recovering at recovery level 3, 29s left: a worker failed
-13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Training
-13:00:03  ElasticJob train  0 of 0 ready  worker failures 0  Finished
+	want := `13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0
+13:00:02  ElasticJob train  0 of 0 ready  Recovering at recovery level 3, 29s left: a worker failed  worker failures 0
+13:00:02  ElasticJob train  0 of 0 ready  Training  worker failures 0
+13:00:03  ElasticJob train  0 of 0 ready  Finished  worker failures 0
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -136,7 +136,7 @@ func TestWatchPrintsChangesWithoutATerminal(t *testing.T) {
 // Later output from the shell or about an error starts on a new line.
 func TestWatchEndsTheLine(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
-	const line = "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training\n"
+	const line = "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0\n"
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	gone := fmt.Errorf("%w: gone", read.ErrNotFound)
@@ -148,7 +148,7 @@ func TestWatchEndsTheLine(t *testing.T) {
 		"it is interrupted":       {&film{pictures: []*unstructured.Unstructured{picture("Running", "")}, paused: interrupt}, context.Canceled, line},
 		"the workload is gone":    {&film{pictures: []*unstructured.Unstructured{picture("Running", "")}, err: gone}, gone, line},
 		"it never existed":        {&film{err: gone}, gone, ""},
-		"the workload has failed": {&film{pictures: []*unstructured.Unstructured{picture("Failed", "")}}, nil, "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Failed\n"},
+		"the workload has failed": {&film{pictures: []*unstructured.Unstructured{picture("Failed", "")}}, nil, "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  Failed  worker failures 0\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			within := t.Context()
@@ -174,16 +174,16 @@ func TestWatchReportsAnErrorOnceAndRetries(t *testing.T) {
 		interactive bool
 		want        string
 	}{
-		"on a terminal": {true, "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training\n" +
+		"on a terminal": {true, "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0\n" +
 			"13:00:01  error: connection refused; retrying\n" +
-			"\r\x1b[K13:00:03  ElasticJob train  0 of 0 ready  worker failures 0  Training\n" +
+			"\r\x1b[K13:00:03  ElasticJob train  0 of 0 ready  Training  worker failures 0\n" +
 			"13:00:04  error: connection refused; retrying\n" +
-			"\r\x1b[K13:00:05  ElasticJob train  0 of 0 ready  worker failures 0  Finished\n"},
-		"elsewhere": {false, `13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training
+			"\r\x1b[K13:00:05  ElasticJob train  0 of 0 ready  Finished  worker failures 0\n"},
+		"elsewhere": {false, `13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0
 13:00:01  error: connection refused; retrying
-13:00:03  ElasticJob train  0 of 0 ready  worker failures 0  Training
+13:00:03  ElasticJob train  0 of 0 ready  Training  worker failures 0
 13:00:04  error: connection refused; retrying
-13:00:05  ElasticJob train  0 of 0 ready  worker failures 0  Finished
+13:00:05  ElasticJob train  0 of 0 ready  Finished  worker failures 0
 `},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -95,7 +95,7 @@ func TestStatusOfAnElasticJob(t *testing.T) {
 func TestLineOfElasticJobWithFewerWorkers(t *testing.T) {
 	tc := elasticCases()["below-wanted"]
 	w := &read.Workload{Objects: []*unstructured.Unstructured{object(t, elasticJob(tc.status))}, Pods: tc.pods}
-	want := "13:00:00  ElasticJob elastic  3 of 4 ready  worker failures 0  Training: 3 of 4 workers are running: 1 waiting for a node"
+	want := "13:00:00  ElasticJob elastic  3 of 4 ready  Training: 3 of 4 workers are running: 1 waiting for a node  worker failures 0"
 	if got := Of(w, now).Line(false, now); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

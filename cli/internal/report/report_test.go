@@ -211,7 +211,7 @@ func TestEncodedControlCharacters(t *testing.T) {
 
 func TestLine(t *testing.T) {
 	got := Of(workload(t, recoveringNow), now).Line(false, now)
-	want := "13:00:00  AppWrapper train  2 of 9 ready  resets 1 of 3  moves 1 of 2  restarts 2 of 5  Recovering at recovery level 1, 50s left: worker train-workers-0-3 exited with code 1"
+	want := "13:00:00  AppWrapper train  2 of 9 ready  Recovering at recovery level 1, 50s left: worker train-workers-0-3 exited with code 1  resets 1 of 3  moves 1 of 2  restarts 2 of 5"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -220,7 +220,7 @@ func TestLine(t *testing.T) {
 func TestLineWithHiddenPods(t *testing.T) {
 	w := workload(t, nil)
 	w.Pods, w.Forbidden = nil, read.Forbidden{"list pods"}
-	want := "13:00:00  AppWrapper train  workers unknown  resets 1 of 3  moves 1 of 2  restarts 2 of 5  Unknown: no permission to list pods"
+	want := "13:00:00  AppWrapper train  workers unknown  Unknown: no permission to list pods  resets 1 of 3  moves 1 of 2  restarts 2 of 5"
 	if diff := cmp.Diff(want, Of(w, now).Line(false, now)); diff != "" {
 		t.Error(diff)
 	}

@@ -77,7 +77,8 @@ func (s Status) writeNotReady(out io.Writer, wide bool) {
 	}
 }
 
-// Line returns a status as a single line, for --watch.
+// Line returns a status as a single line, for --watch. Counters come last, because a LeaderWorkerSet may have hundreds of them, and a terminal
+// cuts the line at its width.
 func (s Status) Line(p Palette, now time.Time) string {
 	var text strings.Builder
 	timeline.Fprintf(&text, "%s  %s %s  ", now.UTC().Format("15:04:05"), s.Kind, s.Name)
@@ -86,15 +87,15 @@ func (s Status) Line(p Palette, now time.Time) string {
 	} else {
 		fmt.Fprintf(&text, "%d of %d ready", s.Ready, s.Workers)
 	}
-	for _, c := range s.Counters {
-		timeline.Fprintf(&text, "  %s", c.String())
-	}
 	text.WriteString("  " + p.state(s.State))
 	if s.Recovery != nil {
 		left := s.Recovery.Deadline.Sub(now).Round(time.Second)
 		timeline.Fprintf(&text, " at recovery level %d, %s left: %s", s.Recovery.Level, left, s.Recovery.Reason)
 	} else if why := cmp.Or(s.WaitsFor, s.Elastic); why != "" {
 		timeline.Fprintf(&text, ": %s", why)
+	}
+	for _, c := range s.Counters {
+		timeline.Fprintf(&text, "  %s", c.String())
 	}
 	return text.String()
 }
