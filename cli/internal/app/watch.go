@@ -93,10 +93,10 @@ func (w *watcher) reportError(err error, now time.Time) {
 	fmt.Fprintf(w.Err, "%s  error: %v; retrying\n", now.UTC().Format(clock), err)
 }
 
-// endLine ends the current line on a terminal.
+// endLine ends the current line on a terminal, and shows all of it.
 func (w *watcher) endLine() {
 	if w.Interactive && w.last != "" {
-		fmt.Fprintln(w.Out)
+		fmt.Fprintf(w.Out, "%s%s\n", clearLine, w.last)
 	}
 	w.last = ""
 }
@@ -104,11 +104,19 @@ func (w *watcher) endLine() {
 // clock is the format of the time at the start of a line.
 const clock = "15:04:05"
 
-// writeLine updates the line on a terminal. Elsewhere, it writes the line if anything other than the time has changed.
+// Escape sequences of terminals. Without wrapping, a terminal cuts a line at its width.
+const (
+	clearLine = "\r\x1b[K"
+	wrapOff   = "\x1b[?7l"
+	wrapOn    = "\x1b[?7h"
+)
+
+// writeLine updates the line on a terminal, on a single row, because the next update clears only one row. Elsewhere, it writes the line if
+// anything other than the time has changed.
 func (w *watcher) writeLine(line string) {
 	switch {
 	case w.Interactive:
-		fmt.Fprintf(w.Out, "\r\x1b[K%s", line)
+		fmt.Fprint(w.Out, clearLine+wrapOff+line+wrapOn)
 	case w.last == "" || line[len(clock):] != w.last[len(clock):]:
 		fmt.Fprintln(w.Out, line)
 	}

@@ -84,6 +84,12 @@ func life() *film {
 	}}
 }
 
+// update returns the output that updates a line. The terminal does not wrap it, because a later update clears only one row.
+func update(line string) string { return "\r\x1b[K\x1b[?7l" + line + "\x1b[?7h" }
+
+// last returns the output that updates a line for the last time. The terminal may wrap it.
+func last(line string) string { return update(line) + "\r\x1b[K" + line + "\n" }
+
 func TestWatchUpdatesOneLineOnATerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	f := life()
@@ -91,13 +97,12 @@ func TestWatchUpdatesOneLineOnATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin = "\r\x1b[K"
-	want := begin + "13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0" +
-		begin + "13:00:01  ElasticJob train  0 of 0 ready  Training  worker failures 0" +
-		begin + "13:00:02  ElasticJob train  0 of 0 ready  Recovering at recovery level 3, 29s left: a worker failed  worker failures 0" +
-		begin + "13:00:02  ElasticJob train  0 of 0 ready  Recovering at recovery level 3, 29s left: a worker failed  worker failures 0" +
-		begin + "13:00:02  ElasticJob train  0 of 0 ready  Training  worker failures 0" +
-		begin + "13:00:03  ElasticJob train  0 of 0 ready  Finished  worker failures 0\n"
+	want := update("13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0") +
+		update("13:00:01  ElasticJob train  0 of 0 ready  Training  worker failures 0") +
+		update("13:00:02  ElasticJob train  0 of 0 ready  Recovering at recovery level 3, 29s left: a worker failed  worker failures 0") +
+		update("13:00:02  ElasticJob train  0 of 0 ready  Recovering at recovery level 3, 29s left: a worker failed  worker failures 0") +
+		update("13:00:02  ElasticJob train  0 of 0 ready  Training  worker failures 0") +
+		last("13:00:03  ElasticJob train  0 of 0 ready  Finished  worker failures 0")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -136,7 +141,7 @@ func TestWatchPrintsChangesWithoutATerminal(t *testing.T) {
 // Later output from the shell or about an error starts on a new line.
 func TestWatchEndsTheLine(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
-	const line = "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0\n"
+	line := last("13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0")
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	gone := fmt.Errorf("%w: gone", read.ErrNotFound)
@@ -148,7 +153,7 @@ func TestWatchEndsTheLine(t *testing.T) {
 		"it is interrupted":       {&film{pictures: []*unstructured.Unstructured{picture("Running", "")}, paused: interrupt}, context.Canceled, line},
 		"the workload is gone":    {&film{pictures: []*unstructured.Unstructured{picture("Running", "")}, err: gone}, gone, line},
 		"it never existed":        {&film{err: gone}, gone, ""},
-		"the workload has failed": {&film{pictures: []*unstructured.Unstructured{picture("Failed", "")}}, nil, "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  Failed  worker failures 0\n"},
+		"the workload has failed": {&film{pictures: []*unstructured.Unstructured{picture("Failed", "")}}, nil, last("13:00:00  ElasticJob train  0 of 0 ready  Failed  worker failures 0")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			within := t.Context()
@@ -174,11 +179,11 @@ func TestWatchReportsAnErrorOnceAndRetries(t *testing.T) {
 		interactive bool
 		want        string
 	}{
-		"on a terminal": {true, "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0\n" +
+		"on a terminal": {true, last("13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0") +
 			"13:00:01  error: connection refused; retrying\n" +
-			"\r\x1b[K13:00:03  ElasticJob train  0 of 0 ready  Training  worker failures 0\n" +
+			last("13:00:03  ElasticJob train  0 of 0 ready  Training  worker failures 0") +
 			"13:00:04  error: connection refused; retrying\n" +
-			"\r\x1b[K13:00:05  ElasticJob train  0 of 0 ready  Finished  worker failures 0\n"},
+			last("13:00:05  ElasticJob train  0 of 0 ready  Finished  worker failures 0")},
 		"elsewhere": {false, `13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0
 13:00:01  error: connection refused; retrying
 13:00:03  ElasticJob train  0 of 0 ready  Training  worker failures 0
