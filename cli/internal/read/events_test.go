@@ -1,6 +1,11 @@
 package read
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 // If a workload was deleted and created again within an hour, events exist for an earlier workload of the same name. Objects that the
 // workload itself had before a reset also differ in UID from its current objects.
@@ -33,5 +38,39 @@ func TestEventsOfAnEarlierWorkloadOfTheSameName(t *testing.T) {
 				t.Errorf("%d events, want the event to be kept: %t", len(w.Events), tc.kept)
 			}
 		})
+	}
+}
+
+// A LeaderWorkerSet has a pod with index 0 for each of its replicas, of which there may be hundreds.
+func TestEventsOfManyObjects(t *testing.T) {
+	manifests := []string{`{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: serve, uid: lws}}`}
+	event := func(pod string) {
+		manifests = append(manifests, `{apiVersion: v1, kind: Event, metadata: {name: `+pod+`}, message: m, involvedObject: {kind: Pod, name: `+pod+`}}`)
+	}
+	for i := range 20 {
+		name := fmt.Sprintf("serve-%d", i)
+		manifests = append(manifests, `{apiVersion: v1, kind: Pod, metadata: {name: `+name+`, uid: `+name+`,
+ labels: {leaderworkerset.sigs.k8s.io/name: serve, holdfast.dev/group-name: `+name+`}}}`)
+	}
+	event("serve-0")
+	event("other")
+	event("serve-19")
+	r, k8s := cluster(t, manifests...)
+	w, err := r.Workload(t.Context(), "team", "serve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := 0
+	for _, action := range k8s.Actions() {
+		if action.Matches("list", eventsResource.Resource) {
+			lists++
+		}
+	}
+	var about []string
+	for i := range w.Events {
+		about = append(about, w.Events[i].InvolvedObject.Name)
+	}
+	if diff := cmp.Diff([]string{"serve-0", "serve-19"}, about); diff != "" || lists != 1 {
+		t.Errorf("%d lists of events, want 1\n%s", lists, diff)
 	}
 }

@@ -2,9 +2,9 @@ package read
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,33 +38,34 @@ func TestListOfUnservedKind(t *testing.T) {
 	}
 }
 
-// The API server's cache serves the first list of a watch. If there are further pages, they are read one by one.
-func TestWatchReadsCachedPods(t *testing.T) {
+// The API server's cache serves the first page of each list of a watch. If there are further pages, they are read one by one. The line of a
+// watch shows nothing from events.
+func TestRepeatedReadsUseTheCache(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cached bool
 		want   []string
 	}{
-		"once":  {false, []string{"", ""}},
-		"again": {true, []string{"0", ""}},
+		"once":  {false, []string{"jobs ", "jobs ", "jobs ", "jobs ", "pods ", "pods ", "events ", "events "}},
+		"again": {true, []string{"jobs 0", "jobs ", "jobs 0", "jobs ", "pods 0", "pods "}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, k8s := cluster(t, `{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: train, uid: js}}`)
+			r, k8s := cluster(t, `{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly, uid: cron}}`)
 			r.Cached = tc.cached
-			var versions []string
-			k8s.PrependReactor("list", podsResource.Resource, func(action clienttesting.Action) (bool, runtime.Object, error) {
+			var lists []string
+			k8s.PrependReactor("list", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				options := action.(clienttesting.ListActionImpl).ListOptions
-				versions = append(versions, options.ResourceVersion)
+				lists = append(lists, action.GetResource().Resource+" "+options.ResourceVersion)
 				list := &unstructured.UnstructuredList{Object: map[string]any{}}
 				if options.Continue == "" {
 					list.SetContinue("more")
 				}
 				return true, list, nil
 			})
-			if _, err := r.Workload(t.Context(), "team", "train"); err != nil {
+			if _, err := r.Workload(t.Context(), "team", "nightly"); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(versions, tc.want) {
-				t.Errorf("requested the resource versions %q, want %q", versions, tc.want)
+			if diff := cmp.Diff(tc.want, lists); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

@@ -32,7 +32,7 @@ var ErrNotFound = errors.New("not found")
 type Reader struct {
 	Client dynamic.Interface
 	Mapper meta.RESTMapper
-	// Cached makes repeated reads use the API server's cache for pods. The pods may be slightly out of date.
+	// Cached is for repeated reads. Lists come from the API server's cache, so they may be slightly out of date, and events are not read.
 	Cached bool
 }
 
@@ -66,18 +66,10 @@ func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload
 	if err = r.pods(ctx, w); err != nil {
 		return nil, err
 	}
-	for _, o := range w.objectNames() {
-		events, err := r.events(ctx, &w.Forbidden, w.Root().GetNamespace(), o[0], o[1])
-		if err != nil {
-			return nil, err
-		}
-		for i := range events {
-			if w.concerns(&events[i]) {
-				w.Events = append(w.Events, events[i])
-			}
-		}
+	if !r.Cached {
+		err = r.workloadEvents(ctx, w)
 	}
-	return w, nil
+	return w, err
 }
 
 func (r Reader) find(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
@@ -224,6 +216,9 @@ func (r Reader) list(
 ) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
 	options.Limit = page
+	if r.Cached {
+		options.ResourceVersion = "0" // with this, some API servers ignore the limit
+	}
 	for {
 		list, err := r.Client.Resource(gvr).Namespace(namespace).List(ctx, options)
 		switch {
@@ -250,9 +245,6 @@ func (r Reader) pods(ctx context.Context, w *Workload) error {
 	label, labeled := podLabels[root.GroupVersionKind().Group]
 	if labeled {
 		options.LabelSelector = labels.Set{label: root.GetName()}.String()
-	}
-	if r.Cached {
-		options.ResourceVersion = "0" // with this, some API servers ignore the limit
 	}
 	owners := map[types.UID]bool{root.GetUID(): true}
 	if k, found := intermediate[root.GetKind()]; found && !labeled {
@@ -294,9 +286,47 @@ func finishedJob(o *unstructured.Unstructured) bool {
 	return o.GetKind() == jobs.Kind && done != nil
 }
 
+// fewObjects is the number of objects up to which their events are listed one by one.
+const fewObjects = 5
+
+// workloadEvents adds the events about the objects of the workload, in the order of the objects.
+func (r Reader) workloadEvents(ctx context.Context, w *Workload) error {
+	namespace, objects := w.Root().GetNamespace(), w.objectNames()
+	about := map[[2]string][]corev1.Event{} // by the kind and name of the object
+	if len(objects) > fewObjects {
+		events, err := r.events(ctx, &w.Forbidden, namespace, "", "")
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			key := [2]string{events[i].InvolvedObject.Kind, events[i].InvolvedObject.Name}
+			about[key] = append(about[key], events[i])
+		}
+	}
+	for _, o := range objects {
+		events := about[o]
+		if len(objects) <= fewObjects {
+			var err error
+			if events, err = r.events(ctx, &w.Forbidden, namespace, o[0], o[1]); err != nil {
+				return err
+			}
+		}
+		for i := range events {
+			if w.concerns(&events[i]) {
+				w.Events = append(w.Events, events[i])
+			}
+		}
+	}
+	return nil
+}
+
+// events returns the events about an object, or all events of the namespace if kind and name are empty.
 func (r Reader) events(ctx context.Context, refused *Forbidden, namespace, kind, name string) ([]corev1.Event, error) {
-	selector := fields.Set{"involvedObject.kind": kind, "involvedObject.name": name}.String()
-	list, err := r.list(ctx, refused, eventsResource, namespace, metav1.ListOptions{FieldSelector: selector})
+	var options metav1.ListOptions
+	if name != "" {
+		options.FieldSelector = fields.Set{"involvedObject.kind": kind, "involvedObject.name": name}.String()
+	}
+	list, err := r.list(ctx, refused, eventsResource, namespace, options)
 	if err != nil {
 		return nil, err
 	}
