@@ -14,7 +14,6 @@ type Event struct {
 	At           time.Time
 	Kind, Name   string // kind and name of the involved object
 	Reason, Note string
-	Count        int32 // occurrences; 0 means 1
 }
 
 // meaning is what an event reason means for the timeline.

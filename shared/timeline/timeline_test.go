@@ -77,11 +77,11 @@ func ladderStory() Workload {
 		}},
 	}
 	return Workload{Objects: []Object{aw, js}, Events: []Event{
-		{after(2*time.Minute + time.Second), "JobSet", "train", "InPlacePodReplaced", "the pod of workers-0-3 is gone: a new one is made", 1},
-		{after(time.Minute), "JobSet", "train", "InPlaceRestart", "worker exited", 1}, // also in the history
-		{after(5*time.Minute + 30*time.Second), "Pod", "train-workers-0-3-x7k2p", "Rescheduled", "OOMKilled on node node-a: evicted", 1},
-		{after(5 * time.Minute), "JobSet", "train", "InPlaceRestart", "worker train-workers-0-0 exited with code 2; restarting all 8 workers in place (restart 3 of 4)", 1}, // from a deleted JobSet
-		{after(7 * time.Minute), "Pod", "other", "Pulled", "Container image was pulled", 1},
+		{after(2*time.Minute + time.Second), "JobSet", "train", "InPlacePodReplaced", "the pod of workers-0-3 is gone: a new one is made"},
+		{after(time.Minute), "JobSet", "train", "InPlaceRestart", "worker exited"}, // also in the history
+		{after(5*time.Minute + 30*time.Second), "Pod", "train-workers-0-3-x7k2p", "Rescheduled", "OOMKilled on node node-a: evicted"},
+		{after(5 * time.Minute), "JobSet", "train", "InPlaceRestart", "worker train-workers-0-0 exited with code 2; restarting all 8 workers in place (restart 3 of 4)"}, // from a deleted JobSet
+		{after(7 * time.Minute), "Pod", "other", "Pulled", "Container image was pulled"},
 	}}
 }
 
@@ -96,9 +96,9 @@ func elasticStory() Workload {
 			Conditions: []Condition{{Type: "Succeeded", Status: "True", Since: after(time.Hour)}, {Type: "Failed", Since: after(time.Hour)}},
 		}},
 		Events: []Event{
-			{after(4 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 1", 1}, // the text of earlier versions
-			{after(5*time.Minute + time.Second), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-1 exited with code 1", 1},
-			{after(6*time.Minute + time.Second), "ElasticJob", "cifar", "WorkerAbandoned", "Pod: cifar-worker-2 will not be replaced: exited with code 7; failures 4, disruptions 0", 1},
+			{after(4 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 1"}, // the text of earlier versions
+			{after(5*time.Minute + time.Second), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-1 exited with code 1"},
+			{after(6*time.Minute + time.Second), "ElasticJob", "cifar", "WorkerAbandoned", "Pod: cifar-worker-2 will not be replaced: exited with code 7; failures 4, disruptions 0"},
 		},
 	}
 }
@@ -107,7 +107,7 @@ func elasticStory() Workload {
 // it. Then one is abandoned.
 func movedStory() Workload {
 	disrupted := func(d time.Duration, worker string) Event {
-		return Event{after(d), "ElasticJob", "cifar", "WorkerDisrupted", "Pod: cifar-" + worker + ": it was evicted", 1}
+		return Event{after(d), "ElasticJob", "cifar", "WorkerDisrupted", "Pod: cifar-" + worker + ": it was evicted"}
 	}
 	return Workload{
 		Objects: []Object{
@@ -123,9 +123,9 @@ func movedStory() Workload {
 			disrupted(3*time.Minute, "worker-1"), // because of a drain
 			disrupted(5*time.Minute+time.Second, "worker-2"),
 			disrupted(5*time.Minute+3*time.Second, "worker-1"),
-			{after(7 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-1 exited with code 7", 1},
-			{after(7*time.Minute + time.Millisecond), "ElasticJob", "cifar", "WorkerAbandoned", "Pod: cifar-worker-1 will not be replaced: exited with code 7; failures 4, disruptions 1", 1},
-			{after(8 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-10 exited with code 7", 1},
+			{after(7 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-1 exited with code 7"},
+			{after(7*time.Minute + time.Millisecond), "ElasticJob", "cifar", "WorkerAbandoned", "Pod: cifar-worker-1 will not be replaced: exited with code 7; failures 4, disruptions 1"},
+			{after(8 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-10 exited with code 7"},
 		},
 	}
 }
@@ -179,7 +179,7 @@ func TestGoldenTimelines(t *testing.T) {
 // shortly after.
 func TestRestartSoonAfterAnother(t *testing.T) {
 	event := func(d time.Duration, count int) Event {
-		return Event{after(d), "JobSet", "train", "InPlaceRestart", fmt.Sprintf("worker exited; restarting all 8 workers in place (restart %d of 9)", count), 1}
+		return Event{after(d), "JobSet", "train", "InPlaceRestart", fmt.Sprintf("worker exited; restarting all 8 workers in place (restart %d of 9)", count)}
 	}
 	w := Workload{
 		Objects: []Object{jobSet(2, restart(1, 1, time.Minute, nil))},

@@ -134,7 +134,7 @@ func elasticJob(o *unstructured.Unstructured) *timeline.ElasticJob {
 
 func decodeEvent(e *corev1.Event) timeline.Event {
 	return timeline.Event{
-		At: EventTime(e), Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, Reason: e.Reason, Note: e.Message, Count: e.Count,
+		At: EventTime(e), Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, Reason: e.Reason, Note: e.Message,
 	}
 }
 
