@@ -3,6 +3,7 @@ package read
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,13 +12,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// trainJobs is a kind that the command does not know.
+var trainJobs = kind{schema.GroupVersionKind{Group: "trainer.kubeflow.org", Version: "v1alpha1", Kind: "TrainJob"}, "trainjobs"}
+
 // cluster returns a client that serves all kinds and has the given objects in namespace "team". It ignores field
 // selectors.
 func cluster(t *testing.T, manifests ...string) (Reader, *fake.FakeDynamicClient) {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
 	lists := map[schema.GroupVersionResource]string{podsResource: "PodList", eventsResource: "EventList"}
-	for _, k := range allKinds() {
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	for _, k := range append(allKinds(), podKind, trainJobs) {
 		mapper.Add(k.GroupVersionKind, meta.RESTScopeNamespace)
 		lists[k.gvr()] = k.Kind + "List"
 	}

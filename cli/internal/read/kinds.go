@@ -75,6 +75,11 @@ func allKinds() []kind {
 	return slices.Concat(training, []kind{leaderWorkerSets}, rescheduled, []kind{replicaSets})
 }
 
+// known reports whether a workload may consist of objects of a kind.
+func known(of schema.GroupKind) bool {
+	return slices.ContainsFunc(allKinds(), func(k kind) bool { return k.GroupKind() == of })
+}
+
 // served returns the kinds that the cluster serves.
 func served(mapper meta.RESTMapper, kinds []kind) ([]kind, error) {
 	var found []kind

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -53,7 +52,7 @@ func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload
 		return nil, err
 	}
 	w := &Workload{Objects: []*unstructured.Unstructured{object}}
-	owners, err := r.owners(ctx, object, &w.Forbidden)
+	owners, _, err := r.owners(ctx, object, &w.Forbidden, known)
 	if err != nil {
 		return nil, err
 	}
@@ -150,25 +149,52 @@ func notFound(namespace, kind, name string, none, refused []string) error {
 		ErrForbidden, strings.Join(refused, ", "), namespace, strings.Join(none, ", "), name)
 }
 
-// owners follows controller references up to the last known kind and returns the owners, the root last. UIDs must match.
-func (r Reader) owners(ctx context.Context, o *unstructured.Unstructured, refused *Forbidden) (owners []*unstructured.Unstructured, err error) {
-	for {
+// maxOwners is the maximum number of owners that the rescheduler follows.
+const maxOwners = 8
+
+// owners follows controller references and returns the owners, the root last. It ends before an owner that follow rejects or that could not
+// be read. In the latter case, missing says why, unless the user lacks the permission.
+func (r Reader) owners(
+	ctx context.Context, o *unstructured.Unstructured, refused *Forbidden, follow func(schema.GroupKind) bool,
+) (owners []*unstructured.Unstructured, missing string, err error) {
+	for range maxOwners {
 		ref := metav1.GetControllerOf(o)
-		if ref == nil {
-			return owners, nil
+		if ref == nil || !follow(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()) {
+			break
 		}
-		i := slices.IndexFunc(allKinds(), func(k kind) bool { return k.Kind == ref.Kind && strings.HasPrefix(ref.APIVersion, k.Group+"/") })
-		if i < 0 {
-			return owners, nil
-		}
-		if o, err = r.get(ctx, refused, allKinds()[i], o.GetNamespace(), ref.Name); err != nil {
-			return nil, err
-		}
-		if o == nil || o.GetUID() != ref.UID {
-			return owners, nil
+		if o, missing, err = r.owner(ctx, refused, o.GetNamespace(), ref); o == nil || err != nil {
+			return owners, missing, err
 		}
 		owners = append(owners, o)
 	}
+	return owners, "", nil
+}
+
+// owner returns the object of an owner reference, or nil if it could not be read. UIDs must match.
+func (r Reader) owner(
+	ctx context.Context, refused *Forbidden, namespace string, ref *metav1.OwnerReference,
+) (owner *unstructured.Unstructured, missing string, err error) {
+	of := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	mapping, err := r.Mapper.RESTMapping(of.GroupKind(), of.Version)
+	if meta.IsNoMatchError(err) {
+		return nil, "the cluster does not serve the kind " + ref.Kind + " in " + ref.APIVersion, nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("finding the resource of %s: %w", ref.Kind, err)
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		namespace = ""
+	}
+	var denied Forbidden
+	owner, err = r.get(ctx, &denied, kind{of, mapping.Resource.Resource}, namespace, ref.Name)
+	switch {
+	case err != nil || len(denied) > 0:
+		*refused = append(*refused, denied...)
+		return nil, "", err
+	case owner == nil || owner.GetUID() != ref.UID:
+		return nil, ref.Kind + " " + ref.Name + " does not exist", nil
+	}
+	return owner, "", nil
 }
 
 // below adds the objects owned by the root that have a history: those of our kinds, and Indexed Jobs that restart in place. Finished runs
@@ -345,7 +371,9 @@ func (r Reader) events(ctx context.Context, refused *Forbidden, namespace, kind,
 type Pod struct {
 	corev1.Pod
 	Owners []*unstructured.Unstructured
-	Events []corev1.Event
+	// Missing says why the owner after the last one could not be read. It is empty if there is none, or if the user lacks the permission.
+	Missing string
+	Events  []corev1.Event
 	// Forbidden lists missing permissions to read owners and events.
 	Forbidden Forbidden
 }
@@ -363,7 +391,8 @@ func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &p.Pod); err != nil {
 		return nil, fmt.Errorf("reading pod %s: %w", name, err)
 	}
-	if p.Owners, err = r.owners(ctx, object, &p.Forbidden); err != nil {
+	follow := func(of schema.GroupKind) bool { return of != schema.GroupKind{Kind: "Node"} } // static pods belong to no workload
+	if p.Owners, p.Missing, err = r.owners(ctx, object, &p.Forbidden, follow); err != nil {
 		return nil, err
 	}
 	p.Events, err = r.events(ctx, &p.Forbidden, namespace, "Pod", name)

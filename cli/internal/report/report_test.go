@@ -280,6 +280,22 @@ func TestVerdictWithHiddenOwner(t *testing.T) {
 	}
 }
 
+func TestVerdictOnAPodThatIsNotManaged(t *testing.T) {
+	for name, tc := range map[string]struct{ controller, missing, want string }{
+		"its controller was deleted": {"Job", "Job j does not exist", "it is not moved: its controller could not be found: Job j does not exist"},
+		"of a DaemonSet":             {"DaemonSet", "", "it is not moved: a pod of a DaemonSet stays on its node"},
+		"a static pod":               {"Node", "", "it is not moved: a pod of a Node stays on its node"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &read.Pod{Pod: pod("p", true), Missing: tc.missing}
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: tc.controller, Name: "j", Controller: new(true)}}
+			if got := WhyOf(p, now).Verdict; got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestPodsThatAreNotReady(t *testing.T) {
 	change := func(change func(*corev1.Pod)) corev1.Pod {
 		p := pod("p", false)

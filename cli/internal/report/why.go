@@ -108,9 +108,12 @@ func verdict(p *read.Pod, list []Note, now time.Time) string {
 		marks = append(marks, o.GetAnnotations())
 	}
 	until := recovering.Until(recovering.LevelMove, now, marks...)
+	ref := metav1.GetControllerOf(p)
 	switch {
 	case p.DeletionTimestamp != nil:
 		return "it is already being deleted"
+	case ref != nil && (ref.Kind == "DaemonSet" || ref.Kind == "Node"):
+		return "it is not moved: a pod of a " + ref.Kind + " stays on its node"
 	case !until.IsZero():
 		return fmt.Sprintf("it is not moved now: its workload is recovering, until %s at the latest", until.UTC().Format(time.RFC3339))
 	}
@@ -126,6 +129,8 @@ func verdict(p *read.Pod, list []Note, now time.Time) string {
 	switch {
 	case p.Forbidden.First("get") != "":
 		return "unknown: no permission to " + p.Forbidden.First("get")
+	case len(p.Owners) == 0 && p.Missing != "":
+		return "it is not moved: its controller could not be found: " + p.Missing
 	case len(p.Owners) == 0:
 		return bareVerdict(p)
 	case nearest < 0:
@@ -146,8 +151,6 @@ func verdict(p *read.Pod, list []Note, now time.Time) string {
 func bareVerdict(p *read.Pod) string {
 	moves, allowed := timeline.Moves(p.Annotations)
 	switch {
-	case metav1.GetControllerOf(p) != nil:
-		return "it is not moved: its controller does not exist"
 	case allowed < 0:
 		return "it is not moved: it has no controller, and no annotation schedulingRetries of its own"
 	case moves >= allowed:
