@@ -19,6 +19,9 @@ const (
 	retriesAnnotation  = "schedulingRetries"
 )
 
+// maxRetries is the maximum of retriesAnnotation. The rescheduler treats larger values as the maximum.
+const maxRetries = 10000
+
 type memory struct {
 	Version int `json:"version"`
 	Entries []struct {
@@ -64,8 +67,8 @@ func Moves(annotations map[string]string) (moves, allowed int32) {
 	}
 	_ = json.Unmarshal([]byte(annotations[workloadAnnotation]), &info) // an invalid value counts as zero
 	allowed = -1
-	if n, err := strconv.ParseInt(annotations[retriesAnnotation], 10, 32); err == nil && n >= 0 {
-		allowed = int32(n)
+	if n, err := strconv.Atoi(strings.TrimSpace(annotations[retriesAnnotation])); err == nil && n >= 0 {
+		allowed = int32(min(n, maxRetries))
 	}
 	return max(0, info.Times), allowed
 }

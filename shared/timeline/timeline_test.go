@@ -302,3 +302,25 @@ func TestInvalidAnnotationsAreIgnored(t *testing.T) {
 		t.Errorf("%d of %d", moves, allowed)
 	}
 }
+
+// The annotations mean the same as in the rescheduler.
+func TestMoves(t *testing.T) {
+	const twice = `{"currentReschedulingTimes":2}`
+	for name, tc := range map[string]struct {
+		annotations    map[string]string
+		moves, allowed int32
+	}{
+		"nothing":                    {nil, 0, -1},
+		"of a workload":              {map[string]string{workloadAnnotation: twice, retriesAnnotation: "3"}, 2, 3},
+		"a limit with spaces":        {map[string]string{retriesAnnotation: " 3 "}, 0, 3},
+		"a limit above the maximum":  {map[string]string{retriesAnnotation: "99999999999"}, 0, maxRetries},
+		"a limit below 0":            {map[string]string{retriesAnnotation: "-1"}, 0, -1},
+		"a limit that is a fraction": {map[string]string{retriesAnnotation: "1.5"}, 0, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if moves, allowed := Moves(tc.annotations); moves != tc.moves || allowed != tc.allowed {
+				t.Errorf("%d of %d, want %d of %d", moves, allowed, tc.moves, tc.allowed)
+			}
+		})
+	}
+}

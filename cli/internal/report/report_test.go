@@ -283,14 +283,53 @@ func TestVerdictWithHiddenOwner(t *testing.T) {
 func TestVerdictOnAPodThatIsNotManaged(t *testing.T) {
 	for name, tc := range map[string]struct{ controller, missing, want string }{
 		"its controller was deleted": {"Job", "Job j does not exist", "it is not moved: its controller could not be found: Job j does not exist"},
-		"of a DaemonSet":             {"DaemonSet", "", "it is not moved: a pod of a DaemonSet stays on its node"},
-		"a static pod":               {"Node", "", "it is not moved: a pod of a Node stays on its node"},
+		"of a DaemonSet":             {"DaemonSet", "", "it is not moved: static pods and the pods of a DaemonSet stay on their node"},
+		"a static pod":               {"Node", "", "it is not moved: static pods and the pods of a DaemonSet stay on their node"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &read.Pod{Pod: pod("p", true), Missing: tc.missing}
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: tc.controller, Name: "j", Controller: new(true)}}
 			if got := WhyOf(p, now).Verdict; got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// The rescheduler uses the valid annotation nearest to the pod. It ignores ReplicaSets, because a Deployment copies its annotations to them.
+func TestVerdictUsesTheNearestValidAnnotation(t *testing.T) {
+	const byDefault = "it is not moved, unless the rescheduler's defaultRetries applies: "
+	annotated := func(kind, retries string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		o.SetKind(kind)
+		o.SetName("a")
+		if retries != "" {
+			o.SetAnnotations(map[string]string{"schedulingRetries": retries})
+		}
+		return o
+	}
+	chain := func(owners ...*unstructured.Unstructured) []*unstructured.Unstructured { return owners }
+	for name, tc := range map[string]struct {
+		owners []*unstructured.Unstructured
+		want   string
+	}{
+		"nearest owner":         {chain(annotated("Job", "2"), annotated("JobSet", "3")), "0 of 2 moves are used"},
+		"invalid, then valid":   {chain(annotated("Job", "x"), annotated("JobSet", "3"), annotated("AppWrapper", "")), "0 of 3 moves are used"},
+		"with spaces":           {chain(annotated("Job", " 2 ")), "0 of 2 moves are used"},
+		"more than the maximum": {chain(annotated("Job", "99999999999")), "0 of 10000 moves are used"},
+		"negative":              {chain(annotated("Job", "-1")), byDefault + "schedulingRetries of Job a is not a non-negative integer"},
+		"copied to a ReplicaSet": {
+			chain(annotated("ReplicaSet", "2"), annotated("Deployment", "")), byDefault + "none of its owners has the annotation schedulingRetries",
+		},
+		"ReplicaSet without Deployment": {chain(annotated("ReplicaSet", "2")), "0 of 2 moves are used"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := tc.want
+			if !strings.HasPrefix(want, byDefault) {
+				want = "it is moved if it cannot run on its node: " + want
+			}
+			if got := WhyOf(&read.Pod{Pod: pod("p", true), Owners: tc.owners}, now).Verdict; got != want {
+				t.Errorf("%q, want %q", got, want)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -79,7 +80,7 @@ func notes(p *read.Pod) []Note {
 			list = append(list, Note{read.EventTime(e), e.Reason, e.Message})
 		}
 	}
-	for _, o := range p.Owners {
+	for _, o := range withOwnAnnotations(p.Owners) {
 		var d struct{ Time, Pod, Reason, Message string }
 		if json.Unmarshal([]byte(o.GetAnnotations()[decisionAnnotation]), &d) != nil || d.Pod != p.Name {
 			continue
@@ -104,7 +105,8 @@ var moveReasons = map[string]bool{
 // conditions that depend on the rescheduler's configuration, which is unknown here.
 func verdict(p *read.Pod, list []Note, now time.Time) string {
 	var marks []map[string]string
-	for _, o := range p.Owners {
+	owners := withOwnAnnotations(p.Owners)
+	for _, o := range owners {
 		marks = append(marks, o.GetAnnotations())
 	}
 	until := recovering.Until(recovering.LevelMove, now, marks...)
@@ -113,7 +115,7 @@ func verdict(p *read.Pod, list []Note, now time.Time) string {
 	case p.DeletionTimestamp != nil:
 		return "it is already being deleted"
 	case ref != nil && (ref.Kind == "DaemonSet" || ref.Kind == "Node"):
-		return "it is not moved: a pod of a " + ref.Kind + " stays on its node"
+		return "it is not moved: static pods and the pods of a DaemonSet stay on their node"
 	case !until.IsZero():
 		return fmt.Sprintf("it is not moved now: its workload is recovering, until %s at the latest", until.UTC().Format(time.RFC3339))
 	}
@@ -122,10 +124,6 @@ func verdict(p *read.Pod, list []Note, now time.Time) string {
 			return s.Message
 		}
 	}
-	nearest := slices.IndexFunc(p.Owners, func(o *unstructured.Unstructured) bool {
-		_, asked := o.GetAnnotations()[retriesAnnotation]
-		return asked
-	})
 	switch {
 	case p.Forbidden.First("get") != "":
 		return "unknown: no permission to " + p.Forbidden.First("get")
@@ -133,18 +131,27 @@ func verdict(p *read.Pod, list []Note, now time.Time) string {
 		return "it is not moved: its controller could not be found: " + p.Missing
 	case len(p.Owners) == 0:
 		return bareVerdict(p)
-	case nearest < 0:
-		return "it is not moved, unless the rescheduler's defaultRetries applies: none of its owners has the annotation schedulingRetries"
 	}
-	moves, allowed := timeline.Moves(p.Owners[len(p.Owners)-1].GetAnnotations())
-	owner := p.Owners[nearest]
-	if _, own := timeline.Moves(owner.GetAnnotations()); own >= 0 {
-		allowed = own
+	moves, _ := timeline.Moves(p.Owners[len(p.Owners)-1].GetAnnotations())
+	problem := ""
+	for _, o := range owners {
+		if _, allowed := timeline.Moves(o.GetAnnotations()); allowed >= 0 {
+			return movesVerdict(moves, allowed)
+		}
+		if _, asked := o.GetAnnotations()[retriesAnnotation]; asked {
+			problem = cmp.Or(problem, "schedulingRetries of "+o.GetKind()+" "+o.GetName()+" is not a non-negative integer")
+		}
 	}
-	if allowed < 0 {
-		return "it is not moved, unless the rescheduler's defaultRetries applies: schedulingRetries of " + owner.GetKind() + " " + owner.GetName() + " is not a number"
-	}
-	return movesVerdict(moves, allowed)
+	return "it is not moved, unless the rescheduler's defaultRetries applies: " +
+		cmp.Or(problem, "none of its owners has the annotation schedulingRetries")
+}
+
+// withOwnAnnotations returns the owners whose annotations apply. A Deployment copies its annotations to its ReplicaSets, so only a root
+// ReplicaSet has its own.
+func withOwnAnnotations(owners []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(owners), func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == "ReplicaSet" && o != owners[len(owners)-1]
+	})
 }
 
 // bareVerdict returns the verdict for a pod without owners, which must have the annotation itself.
