@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// replicas returns a reader of a cluster with a LeaderWorkerSet that has two replicas, the second of which has restarted once.
+// replicas returns a reader of a cluster with a LeaderWorkerSet that has two replicas, the second of which has restarted once. The
+// StatefulSet of a replica's workers has the name of its leader pod, which controls it.
 func replicas(t *testing.T) Reader {
 	t.Helper()
 	pod := func(name, group, owner, annotations string) string {
@@ -18,9 +19,15 @@ func replicas(t *testing.T) Reader {
 	asks := func(restarts string) string {
 		return `alpha.jobset.sigs.k8s.io/inplace-timeout: 60s, holdfast.dev/max-restarts: "20", alpha.jobset.sigs.k8s.io/inplace-restarts: "` + restarts + `"`
 	}
+	workers := func(leader, uid string) string {
+		return `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: ` + leader + `, uid: ` + uid + `,
+ ownerReferences: [{apiVersion: v1, kind: Pod, name: ` + leader + `, uid: ` + leader + `, controller: true}]}}`
+	}
 	r, _ := cluster(t,
 		`{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: serve, uid: lws}}`,
 		`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: serve, uid: sts, ownerReferences: [{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: serve, uid: lws, controller: true}]}}`,
+		workers("serve-0", "sts0"),
+		workers("serve-1", "sts1"),
 		pod("serve-0", "serve-0", "name: serve, uid: sts", asks("0")),
 		pod("serve-0-1", "serve-0", "name: serve-0, uid: sts0", ""),
 		pod("serve-1", "serve-1", "name: serve, uid: sts", asks("1")),
@@ -31,7 +38,7 @@ func replicas(t *testing.T) Reader {
 
 func TestGroupsOfALeaderWorkerSet(t *testing.T) {
 	r := replicas(t)
-	for _, name := range []string{"serve", "leaderworkersets/serve", "statefulset/serve", "serve-0", "pod/serve-1-1"} {
+	for _, name := range []string{"serve", "leaderworkersets/serve", "statefulset/serve", "serve-0", "statefulset/serve-1", "pod/serve-1-1"} {
 		w, err := r.Workload(t.Context(), "team", name)
 		if err != nil {
 			t.Fatal(err)
@@ -44,6 +51,17 @@ func TestGroupsOfALeaderWorkerSet(t *testing.T) {
 		if got := strings.Join(objects, ", "); got != "LeaderWorkerSet serve, Pod serve-0, Pod serve-1" || w.Name() != "LeaderWorkerSet/serve" || len(w.Pods) != 4 {
 			t.Errorf("%s is %s with %s and %d pods", name, w.Name(), got, len(w.Pods))
 		}
+	}
+}
+
+func TestRootThatAPodOwns(t *testing.T) {
+	r, _ := cluster(t, ownedBy("batch/v1", "Job", "step", "v1", "Pod driver"), ownedBy("v1", "Pod", "driver", "", ""))
+	w, err := r.Workload(t.Context(), "team", "step")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Name() != "Job/step" {
+		t.Errorf("the root is %s", w.Name())
 	}
 }
 

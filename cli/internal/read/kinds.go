@@ -75,9 +75,9 @@ func allKinds() []kind {
 	return slices.Concat(training, []kind{leaderWorkerSets}, rescheduled, []kind{replicaSets})
 }
 
-// known reports whether a workload may consist of objects of a kind.
+// known reports whether the command follows owners of a kind. The leader pods of a LeaderWorkerSet own StatefulSets.
 func known(of schema.GroupKind) bool {
-	return slices.ContainsFunc(allKinds(), func(k kind) bool { return k.GroupKind() == of })
+	return of == podKind.GroupKind() || slices.ContainsFunc(allKinds(), func(k kind) bool { return k.GroupKind() == of })
 }
 
 // served returns the kinds that the cluster serves.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -56,6 +57,7 @@ func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload
 	if err != nil {
 		return nil, err
 	}
+	owners = slices.DeleteFunc(owners, func(o *unstructured.Unstructured) bool { return o.GetKind() == podKind.Kind }) // never the root
 	if len(owners) > 0 {
 		w.Objects = owners[len(owners)-1:]
 	}
