@@ -149,5 +149,17 @@ func EventTime(e *corev1.Event) time.Time {
 	return e.CreationTimestamp.Time
 }
 
+// LastTime returns the time of an event's last occurrence.
+func LastTime(e *corev1.Event) time.Time {
+	last := EventTime(e)
+	if e.LastTimestamp.After(last) {
+		last = e.LastTimestamp.Time
+	}
+	if e.Series != nil && e.Series.LastObservedTime.After(last) {
+		last = e.Series.LastObservedTime.Time
+	}
+	return last
+}
+
 // Queued reports whether the object is in a Kueue queue.
 func Queued(o *unstructured.Unstructured) bool { return o.GetLabels()[queueLabel] != "" }

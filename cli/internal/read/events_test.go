@@ -74,3 +74,43 @@ func TestEventsOfManyObjects(t *testing.T) {
 		t.Errorf("%d lists of events, want 1\n%s", lists, diff)
 	}
 }
+
+// Earlier pods of the same workload may have had the same name, such as those of a StatefulSet. Their events explain why they were moved.
+func TestEventsOfAnEarlierPodOfTheSameName(t *testing.T) {
+	const old, earlier, later = "11:59:59", "12:00:01", "12:00:03" // the workload was created at 12:00:00, the pods at 12:00:02
+	for name, tc := range map[string]struct {
+		pod, uid, first, last string
+		kept                  bool
+	}{
+		"about the pod": {"web-0", "web", later, later, true},
+		"about the pod, from a clock that lags behind": {"web-0", "web", old, old, true},
+		"about an earlier pod of the workload":         {"web-0", "other", earlier, earlier, true},
+		"about a pod of an earlier workload":           {"web-0", "other", old, old, false},
+		"without a UID":                                {"web-0", "", earlier, earlier, true},
+		"without a UID, before the workload":           {"web-0", "", old, old, false},
+		"without a UID, repeated":                      {"web-0", "", old, later, true},
+		"about a bare pod":                             {"bare", "bare", later, later, true},
+		"about an earlier bare pod":                    {"bare", "other", later, later, false},
+		"about a bare pod, without a UID":              {"bare", "", later, later, true},
+		"about an earlier bare pod, without a UID":     {"bare", "", earlier, earlier, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := func(time string) string { return `"2026-11-22T` + time + `Z"` }
+			r, _ := cluster(t,
+				"{apiVersion: v1, kind: Event, metadata: {name: e}, firstTimestamp: "+at(tc.first)+", lastTimestamp: "+at(tc.last)+
+					", involvedObject: {kind: Pod, name: "+tc.pod+", uid: \""+tc.uid+"\"}}",
+				"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: web, uid: sts, creationTimestamp: "+at("12:00:00")+"}}",
+				"{apiVersion: v1, kind: Pod, metadata: {name: bare, uid: bare, creationTimestamp: "+at("12:00:02")+"}}",
+				"{apiVersion: v1, kind: Pod, metadata: {name: web-0, uid: web, creationTimestamp: "+at("12:00:02")+
+					", ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: web, uid: sts, controller: true}]}}",
+			)
+			p, err := r.Pod(t.Context(), "team", tc.pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (len(p.Events) == 1) != tc.kept {
+				t.Errorf("%d events, want the event to be kept: %t", len(p.Events), tc.kept)
+			}
+		})
+	}
+}

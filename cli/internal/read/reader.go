@@ -369,7 +369,8 @@ func (r Reader) events(ctx context.Context, refused *Forbidden, namespace, kind,
 	return events, nil
 }
 
-// Pod is a pod with its owners, from its controller up to the root, and its events.
+// Pod is a pod with its owners, from its controller up to the root, and the events about it and about earlier pods of
+// the same name in its workload.
 type Pod struct {
 	corev1.Pod
 	Owners []*unstructured.Unstructured
@@ -397,6 +398,21 @@ func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
 	if p.Owners, p.Missing, err = r.owners(ctx, object, &p.Forbidden, follow); err != nil {
 		return nil, err
 	}
-	p.Events, err = r.events(ctx, &p.Forbidden, namespace, "Pod", name)
+	events, err := r.events(ctx, &p.Forbidden, namespace, "Pod", name)
+	p.Events = slices.DeleteFunc(events, func(e corev1.Event) bool { return !p.concerns(&e) })
 	return p, err
+}
+
+// concerns reports whether an event is about this pod, or about an earlier pod of the same name in the same workload.
+func (p *Pod) concerns(e *corev1.Event) bool {
+	uid, since := e.InvolvedObject.UID, p.CreationTimestamp
+	switch {
+	case uid == p.UID:
+		return true
+	case len(p.Owners) > 0:
+		since = p.Owners[len(p.Owners)-1].GetCreationTimestamp()
+	case uid != "":
+		return false
+	}
+	return !LastTime(e).Before(since.Time)
 }

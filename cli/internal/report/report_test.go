@@ -335,6 +335,61 @@ func TestVerdictUsesTheNearestValidAnnotation(t *testing.T) {
 	}
 }
 
+// An event that is repeated has the time of its last occurrence. The annotation holds the last decision.
+func TestVerdictIsTheLastDecision(t *testing.T) {
+	event := func(reason, message string, first int, change ...func(*corev1.Event)) corev1.Event {
+		e := corev1.Event{Reason: reason, Message: message, EventTime: metav1.NewMicroTime(now.Add(time.Duration(first) * time.Second))}
+		e.InvolvedObject.UID = "current"
+		for _, c := range change {
+			c(&e)
+		}
+		return e
+	}
+	last := func(second int) metav1.Time { return metav1.NewTime(now.Add(time.Duration(second) * time.Second)) }
+	series := func(second int) func(*corev1.Event) {
+		return func(e *corev1.Event) {
+			e.Series = &corev1.EventSeries{Count: 2, LastObservedTime: metav1.NewMicroTime(last(second).Time)}
+		}
+	}
+	counted := func(second int) func(*corev1.Event) {
+		return func(e *corev1.Event) {
+			e.EventTime, e.FirstTimestamp, e.LastTimestamp = metav1.MicroTime{}, last(0), last(second)
+		}
+	}
+	annotation := func(at string) string {
+		return `{"time":"` + at + `","pod":"train-workers-0-3-x7k2p","reason":"NoOtherNode","message":"a"}`
+	}
+	earlier := func(e *corev1.Event) { e.InvolvedObject.UID = "earlier" }
+	const moved, stays, could = "Rescheduled", "NoOtherNode", "it is moved if it cannot run on its node: 0 of 2 moves are used"
+	for name, tc := range map[string]struct {
+		events   []corev1.Event
+		decision string
+		want     string
+		count    int
+	}{
+		"in a series":                       {[]corev1.Event{event(moved, "a", 0, series(9)), event(stays, "b", 5)}, "", "a", 2},
+		"counted":                           {[]corev1.Event{event(moved, "a", 0, counted(9)), event(stays, "b", 5)}, "", "a", 2},
+		"repeated in annotation":            {[]corev1.Event{event(stays, "a", 0), event(moved, "b", 5)}, annotation("2026-11-22T13:00:09Z"), "a", 2},
+		"only in annotation":                {nil, annotation("2026-11-22T13:00:09Z"), "a", 1},
+		"annotation of an earlier workload": {nil, annotation("2026-11-22T11:00:09Z"), could, 0},
+		"earlier pod stayed":                {[]corev1.Event{event(stays, "a", 0, earlier)}, "", could, 1},
+		"earlier pod was moved":             {[]corev1.Event{event(moved, "a", 0, earlier)}, "", "a", 1},
+		"earlier pod was moved, this stays": {[]corev1.Event{event(stays, "b", 5), event(moved, "a", 0, earlier)}, "", "b", 2},
+		"annotation about the earlier pod":  {nil, annotation("2026-11-22T12:59:50Z"), could, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := owned(t, "schedulingRetries", "2", "holdfast.dev/rescheduling-decision", tc.decision)
+			p.Owners[1].SetCreationTimestamp(metav1.NewTime(now.Add(-time.Hour)))
+			p.UID, p.CreationTimestamp = "current", metav1.NewTime(now.Add(-time.Second))
+			p.Events = tc.events
+			why := WhyOf(p, now)
+			if why.Verdict != tc.want || len(why.Said) != tc.count {
+				t.Errorf("%q and %d notes, want %q and %d", why.Verdict, len(why.Said), tc.want, tc.count)
+			}
+		})
+	}
+}
+
 func TestPodsThatAreNotReady(t *testing.T) {
 	change := func(change func(*corev1.Pod)) corev1.Pod {
 		p := pod("p", false)

@@ -27,15 +27,16 @@ type Why struct {
 	Avoids []string `json:"avoids,omitempty"`
 	// Verdict says in one sentence whether the pod is moved.
 	Verdict string `json:"verdict"`
-	// Said lists events and decisions about the pod, oldest first.
+	// Said lists events and decisions about the pod, and about earlier pods of the same name in its workload, oldest first.
 	Said []Note `json:"said,omitempty"`
 }
 
-// Note is an event or decision about a pod.
+// Note is an event or decision about a pod. At is the time of its last occurrence.
 type Note struct {
 	At      time.Time `json:"at"`
 	Reason  string    `json:"reason"`
 	Message string    `json:"message"`
+	earlier bool      // it is about an earlier pod of the same name
 }
 
 const (
@@ -71,13 +72,14 @@ func podState(p *corev1.Pod) string {
 	return string(p.Status.Phase)
 }
 
-// notes returns the events about the pod and the last decision about its workload.
+// notes returns the events about the pod and the last decision about its workload. Of equal notes, it returns the last one.
 func notes(p *read.Pod) []Note {
 	var list []Note
 	for i := range p.Events {
 		e := &p.Events[i]
 		if e.Type == corev1.EventTypeWarning || moveReasons[e.Reason] {
-			list = append(list, Note{read.EventTime(e), e.Reason, e.Message})
+			at, uid := read.LastTime(e), e.InvolvedObject.UID
+			list = append(list, Note{at, e.Reason, e.Message, uid != p.UID && (uid != "" || at.Before(p.CreationTimestamp.Time))})
 		}
 	}
 	for _, o := range withOwnAnnotations(p.Owners) {
@@ -85,13 +87,18 @@ func notes(p *read.Pod) []Note {
 		if json.Unmarshal([]byte(o.GetAnnotations()[decisionAnnotation]), &d) != nil || d.Pod != p.Name {
 			continue
 		}
-		at, _ := time.Parse(time.RFC3339, d.Time)
-		if !slices.ContainsFunc(list, func(s Note) bool { return s.Reason == d.Reason && s.Message == d.Message }) {
-			list = append(list, Note{at, d.Reason, d.Message})
+		if at, _ := time.Parse(time.RFC3339, d.Time); !at.Before(o.GetCreationTimestamp().Time) {
+			list = append(list, Note{at, d.Reason, d.Message, at.Before(p.CreationTimestamp.Time)})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Note) int { return a.At.Compare(b.At) })
-	return list
+	var last []Note
+	for i, n := range list {
+		if !slices.ContainsFunc(list[i+1:], func(later Note) bool { return later.Reason == n.Reason && later.Message == n.Message }) {
+			last = append(last, n)
+		}
+	}
+	return last
 }
 
 // moveReasons are the reasons of the rescheduler's decisions, including normal events.
@@ -100,6 +107,9 @@ var moveReasons = map[string]bool{
 	"ReschedulingLimited": true, "WouldReschedule": true, "NotMovable": true, "BlockedByDisruptionBudget": true, "NoOtherNode": true,
 	"WorkloadFault": true, "ReschedulingExhausted": true,
 }
+
+// moved are the reasons that also explain where the pod's replacement runs. Other decisions do not apply to it.
+var moved = map[string]bool{"Rescheduled": true, "NodeExcluded": true}
 
 // verdict returns the rescheduler's last decision. If there is none, the verdict is derived from annotations. It then mentions
 // conditions that depend on the rescheduler's configuration, which is unknown here.
@@ -120,7 +130,7 @@ func verdict(p *read.Pod, list []Note, now time.Time) string {
 		return fmt.Sprintf("it is not moved now: its workload is recovering, until %s at the latest", until.UTC().Format(time.RFC3339))
 	}
 	for _, s := range slices.Backward(list) {
-		if moveReasons[s.Reason] {
+		if moveReasons[s.Reason] && (!s.earlier || moved[s.Reason]) {
 			return s.Message
 		}
 	}
