@@ -16,6 +16,7 @@ import (
 const (
 	memoryAnnotation   = "holdfast.dev/rescheduling"
 	workloadAnnotation = "sigs.k8s.io/deploy"
+	podAnnotation      = "sigs.k8s.io/pod" // of a pod without owners, instead of workloadAnnotation
 	retriesAnnotation  = "schedulingRetries"
 )
 
@@ -60,12 +61,12 @@ func Remembered(annotations map[string]string) bool {
 	return found
 }
 
-// Moves returns how often pods of a workload were moved, and the limit, or -1 if there is none.
+// Moves returns how often pods of a workload, or a bare pod, were moved, and the limit, or -1 if there is none.
 func Moves(annotations map[string]string) (moves, allowed int32) {
 	var info struct {
 		Times int32 `json:"currentReschedulingTimes"`
 	}
-	_ = json.Unmarshal([]byte(annotations[workloadAnnotation]), &info) // an invalid value counts as zero
+	_ = json.Unmarshal([]byte(cmp.Or(annotations[podAnnotation], annotations[workloadAnnotation])), &info) // an invalid value counts as zero
 	allowed = -1
 	if n, err := strconv.Atoi(strings.TrimSpace(annotations[retriesAnnotation])); err == nil && n >= 0 {
 		allowed = int32(min(n, maxRetries))

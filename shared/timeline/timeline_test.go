@@ -312,6 +312,7 @@ func TestMoves(t *testing.T) {
 	}{
 		"nothing":                    {nil, 0, -1},
 		"of a workload":              {map[string]string{workloadAnnotation: twice, retriesAnnotation: "3"}, 2, 3},
+		"of a bare pod":              {map[string]string{"sigs.k8s.io/pod": twice, retriesAnnotation: "3"}, 2, 3},
 		"a limit with spaces":        {map[string]string{retriesAnnotation: " 3 "}, 0, 3},
 		"a limit above the maximum":  {map[string]string{retriesAnnotation: "99999999999"}, 0, maxRetries},
 		"a limit below 0":            {map[string]string{retriesAnnotation: "-1"}, 0, -1},

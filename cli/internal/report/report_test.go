@@ -447,13 +447,15 @@ func TestWhy(t *testing.T) {
 	}, {Reason: "Pulled", Message: "the image was there"}}
 	asks := &read.Pod{Pod: pod("p", true)}
 	asks.Annotations = map[string]string{"schedulingRetries": "2"}
+	used := &read.Pod{Pod: pod("p", true)}
+	used.Annotations = map[string]string{"schedulingRetries": "2", "sigs.k8s.io/pod": `{"currentReschedulingTimes":2}`}
 	blocked := owned(t) // moved by default, because no owner requests moves
 	blocked.Events = []corev1.Event{{
 		Type: corev1.EventTypeWarning, Reason: "BlockedByDisruptionBudget", EventTime: metav1.NewMicroTime(now),
 		Message: "OOMKilled on node node-a: a PodDisruptionBudget does not allow the eviction yet",
 	}}
 	for name, p := range map[string]*read.Pod{
-		"bare-asks": asks, "blocked": blocked, "never": owned(t, "schedulingRetries", "0"), "unreadable": owned(t, "schedulingRetries", "some"),
+		"bare-asks": asks, "bare-used-up": used, "blocked": blocked, "never": owned(t, "schedulingRetries", "0"), "unreadable": owned(t, "schedulingRetries", "some"),
 		"moved": moved, "not-asked": owned(t), "bare": {Pod: pod("p", true)},
 		"recovering": owned(t, "schedulingRetries", "2", "holdfast.dev/recovering", `{"level":1,"reason":"x","deadline":"2026-11-22T13:00:50Z"}`),
 		"could":      owned(t, "schedulingRetries", "2"),

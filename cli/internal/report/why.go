@@ -181,7 +181,7 @@ func movesVerdict(moves, allowed int32) string {
 	case allowed == 0:
 		return "it is not moved: schedulingRetries is 0"
 	case moves >= allowed:
-		return fmt.Sprintf("it is not moved: its workload has used all moves, %d of %d", moves, allowed)
+		return fmt.Sprintf("it is not moved: all moves are used, %d of %d", moves, allowed)
 	}
 	return fmt.Sprintf("it is moved if it cannot run on its node: %d of %d moves are used", moves, allowed)
 }
