@@ -55,6 +55,7 @@ type hits struct {
 // recovered.
 func (h *hits) all(ctx context.Context, b *benchmark, groups []*group) error {
 	var answers sync.WaitGroup
+	defer answers.Wait() // also after a cancellation, because the goroutines write to hits
 	ticker := time.NewTicker(failureInterval)
 	defer ticker.Stop()
 	for end := time.Now().Add(b.manyFor); time.Now().Before(end); {

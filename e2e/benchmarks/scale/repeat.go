@@ -23,7 +23,7 @@ func (b *benchmark) repeat(ctx context.Context, g *group) error {
 		var runs []results.Run
 		first := time.Now()
 		for i := range b.failures {
-			if time.Since(first) > b.within {
+			if i > 0 && time.Since(first)+b.pace > b.within {
 				break
 			}
 			if i > 0 {
