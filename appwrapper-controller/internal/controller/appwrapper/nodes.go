@@ -190,7 +190,7 @@ func (e *evacuations) admit(ctx context.Context, aw *v1beta2.AppWrapper) (waitRe
 	}
 	e.admitted = waiting
 	if others >= e.limit {
-		return fmt.Sprintf("%d other workloads are being evacuated, which is the limit", others), nil
+		return fmt.Sprintf("other workloads are being evacuated: %d, at most %d at the same time", others, e.limit), nil
 	}
 	e.admitted[aw.UID] = aw.Status.Evacuations + 1
 	return "", nil

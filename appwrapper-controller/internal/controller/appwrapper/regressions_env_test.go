@@ -333,7 +333,7 @@ func TestB9EvacuationsAreLimited(t *testing.T) {
 	w.Always(func() string { return sandbox.Differs("evacuations", "1", fmt.Sprint(evacuated())) })
 	w.Eventually(func() string {
 		for _, name := range []string{"a", "b"} {
-			if strings.Contains(w.message(name, "Unhealthy"), "1 other workloads are being evacuated") {
+			if strings.Contains(w.message(name, "Unhealthy"), "other workloads are being evacuated: 1") {
 				return ""
 			}
 		}
