@@ -28,7 +28,7 @@ The kinds of recovery:
 
 The tables show medians, with the minimum and the maximum in parentheses. **load** is the load average of the machine in the minute before each failure,
 which includes the training job itself and other work on the machine. In the runs of 2026-11-24, the control group of the pods had precedence over that
-other work (` + "`cpu.shares`" + ` 262144), and the control plane ran at nice -15.
+other work (` + "`cpu.shares`" + ` 262144), and the control plane ran at nice -15. So rows of different days were measured under different load.
 `
 
 // reasons follow the targets.
