@@ -62,10 +62,12 @@ func TestContainersAreHardened(t *testing.T) {
 	})
 }
 
-// knowsItsMemory reports whether GOMEMLIMIT is set to the container's memory limit. Otherwise, the heap may grow to twice the limit.
+// knowsItsMemory reports whether GOMEMLIMIT is set to the container's memory limit, or to a value from extraEnv. Otherwise, the
+// heap may grow to twice the limit.
 func knowsItsMemory(c corev1.Container) bool {
 	return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
-		return e.Name == "GOMEMLIMIT" && e.ValueFrom != nil && e.ValueFrom.ResourceFieldRef != nil && e.ValueFrom.ResourceFieldRef.Resource == "limits.memory"
+		limit := e.ValueFrom != nil && e.ValueFrom.ResourceFieldRef != nil && e.ValueFrom.ResourceFieldRef.Resource == "limits.memory"
+		return e.Name == "GOMEMLIMIT" && (limit || e.Value != "")
 	})
 }
 
