@@ -37,6 +37,8 @@ const hostVariable = "HOSTNAME"
 // slotName matches the names of slots. It may also match other text, for which the store has no host name.
 var slotName = regexp.MustCompile(`[a-z0-9][a-z0-9-]*-[0-9]+-[0-9]+`)
 
+var label = regexp.MustCompile(`[a-z0-9-]+`)
+
 // placed prepares a program to run as the worker of a slot. It sets the indexes of the slot, and replaces the names of
 // slots with the host names of the pods that occupy them. If the instance is asked to stop before these are known,
 // placed returns the requested ending.
@@ -48,23 +50,31 @@ func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	if position, ok := coordination.PositionOf(r.slot, s.options.Slots.FirstGlobal, s.options.Slots.FirstGroup); ok {
 		p = mapped(p, position.Fill)
 	}
-	slots := s.slotsIn(p)
+	hostName := s.options.Slots.hostName()
+	slots := slotsIn(p, hostName)
 	if len(slots) == 0 {
 		return p, nil
 	}
 	hosts, order := s.hosts(i, slots)
+	if len(hosts) == 0 {
+		return p, order
+	}
 	return mapped(p, func(text string) string {
-		return s.options.Slots.replaced(text, func(name string) string { return cmp.Or(hosts[name], name) })
+		return replaced(text, hostName, func(name string) string { return cmp.Or(hosts[name], name) })
 	}), order
 }
 
-// replaced calls change for each name in a text that may be the name of a slot in a host name, and returns the text with the results.
-func (o *Slots) replaced(text string, change func(name string) string) string {
-	pattern := "[a-z0-9-]+"
-	if o.Subdomain != "" {
-		pattern += `\.` + regexp.QuoteMeta(o.Subdomain) + "($|[^a-z0-9-])"
+// hostName returns an expression that matches host names of slots. It may also match other names.
+func (o *Slots) hostName() *regexp.Regexp {
+	if o.Subdomain == "" {
+		return label
 	}
-	return regexp.MustCompile(pattern).ReplaceAllStringFunc(text, func(host string) string {
+	return regexp.MustCompile(label.String() + `\.` + regexp.QuoteMeta(o.Subdomain) + "($|[^a-z0-9-])")
+}
+
+// replaced calls change for the first label of each host name in a text, and returns the text with the results.
+func replaced(text string, hostName *regexp.Regexp, change func(name string) string) string {
+	return hostName.ReplaceAllStringFunc(text, func(host string) string {
 		name, _, _ := strings.Cut(host, ".")
 		return change(name) + host[len(name):]
 	})
@@ -94,10 +104,10 @@ func (s *Supervisor) askHosts(ctx context.Context, slots []string) map[string]st
 }
 
 // slotsIn returns the names in the program's environment and arguments that may be those of slots.
-func (s *Supervisor) slotsIn(p process.Spec) []string {
+func slotsIn(p process.Spec, hostName *regexp.Regexp) []string {
 	slots := map[string]bool{}
 	mapped(p, func(text string) string {
-		return s.options.Slots.replaced(text, func(name string) string {
+		return replaced(text, hostName, func(name string) string {
 			if slotName.FindString(name) == name {
 				slots[name] = true
 			}
