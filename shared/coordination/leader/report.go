@@ -121,11 +121,11 @@ func (r *reporter) taken() {
 		return
 	}
 	r.count(series.SparesUsed, float64(n))
-	lost, taken := "lost its pod", "takes its slot"
+	taken := "takes its slot"
 	if n > 1 {
-		lost, taken = "lost their pods", "and other spares take their slots"
+		taken = "and other spares take their slots"
 	}
-	r.event(false, EventSpare, fmt.Sprintf("%s %s; spare %s %s; the next pod of the slot becomes a spare", workers(first.Name, n), lost, first.Home, taken))
+	r.event(false, EventSpare, fmt.Sprintf("%s; spare %s %s; the next pod of the slot becomes a spare", lostPods(first.Name, n), first.Home, taken))
 }
 
 // notReplaced reports the pods that the API server rejected, for example because of a quota.
@@ -148,12 +148,12 @@ func (r *reporter) replaced() {
 	}
 	r.count(series.Replacements, float64(len(r.created)))
 	first := r.created[0]
-	lost, created := "lost its pod", "a replacement"
+	created := "a replacement"
 	if len(r.created) > 1 {
-		lost, created = "lost their pods", "replacements"
+		created = "replacements"
 	}
-	r.event(false, EventReplaced, fmt.Sprintf("%s %s; created %s (%s) without waiting for the Job's back-off",
-		workers(first.Action.(CreatePod).Slot, len(r.created)), lost, created, first.Pod.Name))
+	r.event(false, EventReplaced, fmt.Sprintf("%s; created %s (%s) without waiting for the Job's back-off",
+		lostPods(first.Action.(CreatePod).Slot, len(r.created)), created, first.Pod.Name))
 }
 
 // forcedText describes the forced deletions. It states the evidence for each node once and lists as many pods and nodes as fit
@@ -177,6 +177,14 @@ func forcedText(all []DeletePod) string {
 		notes = append(notes, fmt.Sprintf("%s: terminating, and %s; force-deleted, each slot gets a new pod", some(pods[why], most), why))
 	}
 	return strings.Join(notes, "; ")
+}
+
+// lostPods says that n workers have lost their pods, and names the first one.
+func lostPods(first string, n int) string {
+	if n == 1 {
+		return workers(first, n) + " lost its pod"
+	}
+	return workers(first, n) + " lost their pods"
 }
 
 // workers names the first of n workers.
