@@ -24,7 +24,7 @@ func TestExcludedNodesAreRejected(t *testing.T) {
 		"an empty list":           {[]string{`[]`}, []string{"a", "b", "c"}, true},
 		"null, as written by the first implementation": {[]string{`null`}, []string{"a", "b", "c"}, true},
 		"exclusions of all nodes, which are ignored":   {[]string{`["a","b","c"]`}, []string{"a", "b", "c"}, true},
-		"all nodes and one that is gone":               {[]string{`["a","b","c","gone"]`}, []string{"a", "b", "c"}, true},
+		"all nodes and a deleted one":                  {[]string{`["a","b","c","gone"]`}, []string{"a", "b", "c"}, true},
 		"broken JSON":                                  {[]string{`["a",`}, []string{"a", "b", "c"}, true},
 		"JSON of another type":                         {[]string{`{"deployScheduledHosts":["a"]}`}, []string{"a", "b", "c"}, true},
 		"an empty value":                               {[]string{""}, []string{"a", "b", "c"}, true},
