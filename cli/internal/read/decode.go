@@ -3,7 +3,6 @@ package read
 import (
 	"cmp"
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -136,29 +135,6 @@ func decodeEvent(e *corev1.Event) timeline.Event {
 	return timeline.Event{
 		At: EventTime(e), Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, Reason: e.Reason, Note: e.Message,
 	}
-}
-
-// EventTime returns the most precise time of an event's first occurrence.
-func EventTime(e *corev1.Event) time.Time {
-	switch {
-	case !e.EventTime.IsZero():
-		return e.EventTime.Time
-	case !e.FirstTimestamp.IsZero():
-		return e.FirstTimestamp.Time
-	}
-	return e.CreationTimestamp.Time
-}
-
-// LastTime returns the time of an event's last occurrence.
-func LastTime(e *corev1.Event) time.Time {
-	last := EventTime(e)
-	if e.LastTimestamp.After(last) {
-		last = e.LastTimestamp.Time
-	}
-	if e.Series != nil && e.Series.LastObservedTime.After(last) {
-		last = e.Series.LastObservedTime.Time
-	}
-	return last
 }
 
 // Queued reports whether the object is in a Kueue queue.

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -312,107 +311,4 @@ func (r Reader) pods(ctx context.Context, w *Workload) error {
 func finishedJob(o *unstructured.Unstructured) bool {
 	done := timeline.Object{Conditions: conditions(o)}.True(string(batchv1.JobComplete), string(batchv1.JobFailed))
 	return o.GetKind() == jobs.Kind && done != nil
-}
-
-// fewObjects is the number of objects up to which their events are listed one by one.
-const fewObjects = 5
-
-// workloadEvents adds the events about the objects of the workload, in the order of the objects.
-func (r Reader) workloadEvents(ctx context.Context, w *Workload) error {
-	namespace, objects := w.Root().GetNamespace(), w.objectNames()
-	about := map[[2]string][]corev1.Event{} // by the kind and name of the object
-	if len(objects) > fewObjects {
-		events, err := r.events(ctx, &w.Forbidden, namespace, "", "")
-		if err != nil {
-			return err
-		}
-		for i := range events {
-			key := [2]string{events[i].InvolvedObject.Kind, events[i].InvolvedObject.Name}
-			about[key] = append(about[key], events[i])
-		}
-	}
-	for _, o := range objects {
-		events := about[o]
-		if len(objects) <= fewObjects {
-			var err error
-			if events, err = r.events(ctx, &w.Forbidden, namespace, o[0], o[1]); err != nil {
-				return err
-			}
-		}
-		for i := range events {
-			if w.concerns(&events[i]) {
-				w.Events = append(w.Events, events[i])
-			}
-		}
-	}
-	return nil
-}
-
-// events returns the events about an object, or all events of the namespace if kind and name are empty.
-func (r Reader) events(ctx context.Context, refused *Forbidden, namespace, kind, name string) ([]corev1.Event, error) {
-	var options metav1.ListOptions
-	if name != "" {
-		options.FieldSelector = fields.Set{"involvedObject.kind": kind, "involvedObject.name": name}.String()
-	}
-	list, err := r.list(ctx, refused, eventsResource, namespace, options)
-	if err != nil {
-		return nil, err
-	}
-	var events []corev1.Event
-	for i := range list {
-		var e corev1.Event
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list[i].Object, &e); err != nil {
-			return nil, fmt.Errorf("reading an event: %w", err)
-		}
-		events = append(events, e)
-	}
-	return events, nil
-}
-
-// Pod is a pod with its owners, from its controller up to the root, and the events about it and about earlier pods of
-// the same name in its workload.
-type Pod struct {
-	corev1.Pod
-	Owners []*unstructured.Unstructured
-	// Missing says why the owner after the last one could not be read. It is empty if there is none, or if the user lacks the permission.
-	Missing string
-	Events  []corev1.Event
-	// Forbidden lists missing permissions to read owners and events.
-	Forbidden Forbidden
-}
-
-// Pod reads a pod. It fails with ErrNotFound or an error from the API server.
-func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
-	object, err := r.Client.Resource(podsResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%w: namespace %s has no pod %s", ErrNotFound, namespace, name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("getting pod %s: %w", name, err)
-	}
-	p := &Pod{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &p.Pod); err != nil {
-		return nil, fmt.Errorf("reading pod %s: %w", name, err)
-	}
-	follow := func(of schema.GroupKind) bool { return of != schema.GroupKind{Kind: "Node"} } // static pods belong to no workload
-	if p.Owners, p.Missing, err = r.owners(ctx, object, &p.Forbidden, follow); err != nil {
-		return nil, err
-	}
-	events, err := r.events(ctx, &p.Forbidden, namespace, "Pod", name)
-	p.Events = slices.DeleteFunc(events, func(e corev1.Event) bool { return !p.concerns(&e) })
-	return p, err
-}
-
-// concerns reports whether an event is about this pod, or about an earlier pod of the same name in the same workload.
-func (p *Pod) concerns(e *corev1.Event) bool {
-	uid, since := e.InvolvedObject.UID, p.CreationTimestamp
-	switch {
-	case uid == p.UID:
-		return true
-	case len(p.Owners) > 0:
-		since = p.Owners[len(p.Owners)-1].GetCreationTimestamp()
-	case uid != "":
-		return false
-	}
-	return !LastTime(e).Before(since.Time)
 }
