@@ -5,11 +5,10 @@ import "time"
 // How long a member waits before it leaves its relay. The limits are long, because leaving costs a new connection to the store, and all
 // members of a relay leave together. A relay that hangs is also a worker that hangs, so a restart waits for its replacement anyway.
 const (
-	restPing    = 10 * time.Second // silence before a ping while no message is expected
-	busyPing    = time.Second      // the same during a restart, which the relay reports, and while a request is unanswered
+	busyPing    = time.Second      // silence before a ping during a restart, which the relay reports, and while a request is unanswered
 	pongLimit   = 6 * time.Second  // from a ping to the next message
 	answerLimit = 20 * time.Second // for a relay that answers pings but no requests
-	resyncLimit = 45 * time.Second // a relay reads and forwards the level at least every 30 s
+	resyncLimit = 45 * time.Second // a relay reads and forwards the level at least every 30 s, so pings are not needed at rest
 	outageLimit = 15 * time.Second // for a store outage reported by the relay; members wait at least a third of this
 )
 
@@ -76,9 +75,9 @@ func (l *Link) Check(now time.Time) (v Verdict, next time.Time) {
 	if !l.outage.IsZero() {
 		leave = l.outage
 	}
-	ping := l.heard.Add(restPing)
+	ping := leave
 	if l.restarting {
-		ping = l.heard.Add(busyPing)
+		ping = earlier(ping, l.heard.Add(busyPing))
 	}
 	if !l.asked.IsZero() {
 		leave = earlier(leave, l.asked.Add(answerLimit))

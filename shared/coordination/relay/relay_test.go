@@ -132,7 +132,7 @@ func TestWhenAMemberLeavesItsRelay(t *testing.T) {
 		leaves time.Duration // the member leaves before this time; 0 if it never leaves
 	}{
 		"a healthy relay":                              {pongs: true, reads: true},
-		"a silent relay at rest":                       {stays: 15 * time.Second, leaves: 17 * time.Second},
+		"a silent relay at rest":                       {stays: 44 * time.Second, leaves: 46 * time.Second},
 		"a silent relay during a restart":              {begin: func(l *Link) { l.Told(start, true, false) }, stays: 6 * time.Second, leaves: 8 * time.Second},
 		"a request to a dead relay":                    {begin: func(l *Link) { l.Requested(start) }, stays: 6 * time.Second, leaves: 8 * time.Second},
 		"a request to a relay that only answers pings": {begin: func(l *Link) { l.Requested(start) }, pongs: true, stays: 19 * time.Second, leaves: 21 * time.Second},

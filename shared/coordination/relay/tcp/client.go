@@ -37,7 +37,7 @@ var errLeft = errors.New("the relay is not responding")
 func connect(ctx context.Context, r relay.Record) (*client, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
-	dialer := tls.Dialer{NetDialer: &net.Dialer{KeepAliveConfig: alive}, Config: clientTLS(r.Fingerprint)}
+	dialer := tls.Dialer{NetDialer: &net.Dialer{KeepAliveConfig: probeRelay}, Config: clientTLS(r.Fingerprint)}
 	conn, err := dialer.DialContext(ctx, "tcp", r.Address)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the relay: %w", err)

@@ -53,7 +53,7 @@ func listen(store Store, group, slot, host string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := net.ListenConfig{KeepAliveConfig: alive}
+	config := net.ListenConfig{KeepAliveConfig: probeMember}
 	l, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("listening for members: %w", err)
@@ -253,5 +253,9 @@ func (p *peer) end() {
 	})
 }
 
-// alive makes the kernel detect within a few seconds that the peer is gone.
-var alive = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
+// probeRelay makes the kernel of a member detect within a few seconds that the relay is gone. A relay can take longer to detect that a member is
+// gone: until then, it only holds joins for it.
+var (
+	probeRelay  = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
+	probeMember = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: time.Second, Count: 3}
+)
