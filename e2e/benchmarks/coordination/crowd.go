@@ -22,8 +22,7 @@ const (
 	// read the level, because each has a connection to the store until it uses its relay.
 	startedAtOnce = 100
 	startingMost  = 100
-	formEvery     = 10 * time.Millisecond
-	formPatience  = 5 * time.Minute
+	formPatience  = 15 * time.Minute
 	agentTimeout  = 2 * time.Second // the default of the agent's store client
 )
 
@@ -64,7 +63,7 @@ func startCrowd(ctx context.Context, program string, size int, relays bool) (*cr
 	}
 	c.leading.Go(func() { members.Lead(leading, c.leader) })
 	for first := 0; first < size; first += membersOfAChild {
-		p := part{Address: c.server.Address, Username: username, PasswordFile: c.server.Options.PasswordFile, CA: c.server.CA(), Options: o}
+		p := part{Address: c.server.AddressOf(len(c.children)), Username: username, PasswordFile: c.server.Options.PasswordFile, CA: c.server.CA(), Options: o}
 		p.Options.First, p.Options.Members, p.Options.Total, p.Options.Relays = first, min(membersOfAChild, size-first), size, c.relays
 		child, err := startChild(ctx, p)
 		if err != nil {
@@ -124,7 +123,7 @@ func (c *crowd) form(ctx context.Context) error {
 				return err
 			}
 			started += end - begin
-			if err := c.awaitReads(started-startingMost, time.Time{}, formEvery); err != nil {
+			if err := c.awaitReads(started-startingMost, time.Time{}); err != nil {
 				return err
 			}
 		}
@@ -133,8 +132,10 @@ func (c *crowd) form(ctx context.Context) error {
 	return err
 }
 
-// awaitReads returns once the given number of members have read the level since the given time. It counts them at intervals.
-func (c *crowd) awaitReads(members int, since time.Time, every time.Duration) error {
+// awaitReads returns once the given number of members have read the level since the given time. It counts them at intervals, which are longer in
+// larger groups because counting takes CPU time.
+func (c *crowd) awaitReads(members int, since time.Time) error {
+	every := max(5*time.Millisecond, time.Duration(c.size)*time.Microsecond)
 	for began, reads := time.Now(), 0; reads < members; time.Sleep(every) {
 		if time.Since(began) > stormPatience {
 			return fmt.Errorf("%d of %d members have read the level after %v", reads, members, stormPatience)

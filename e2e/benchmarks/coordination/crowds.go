@@ -104,7 +104,7 @@ func (c *crowd) store(ctx context.Context) (members.Usage, int64, error) {
 const (
 	// idle is longer than the time for which a member that uses a relay keeps its connection to the store.
 	idle          = 9 * time.Second
-	backEvery     = 50 * time.Millisecond
+	allowEvery    = 50 * time.Millisecond
 	stormPatience = 2 * time.Minute
 )
 
@@ -125,7 +125,7 @@ func (c *crowd) storm(ctx context.Context) (*stormResult, error) {
 		return nil, err
 	}
 	s.Allowed = time.Since(began)
-	if err := c.awaitReads(c.size, began, backEvery); err != nil {
+	if err := c.awaitReads(c.size, began); err != nil {
 		return nil, err
 	}
 	s.Back = time.Since(began)
@@ -151,7 +151,7 @@ func (c *crowd) storm(ctx context.Context) (*stormResult, error) {
 
 // allowAgain recreates the users. Like the orchestrator, it retries while the connections of the members keep the store busy.
 func (c *crowd) allowAgain(ctx context.Context) error {
-	for began := time.Now(); ; time.Sleep(backEvery) {
+	for began := time.Now(); ; time.Sleep(allowEvery) {
 		_, err := members.AllowMembers(ctx, c.leader)
 		if err == nil || ctx.Err() != nil || time.Since(began) > stormPatience {
 			return err

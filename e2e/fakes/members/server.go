@@ -77,8 +77,26 @@ func start(ctx context.Context, program string, connections int, secure bool, ot
 		admin.Password = password
 	}
 	s.admin = redis.NewClient(admin)
-	s.args = append(append(listen, others...), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--maxclients", strconv.Itoa(connections+spareConnections))
+	s.args = append(append(listen, others...), "--bind", strings.Join(loopback(), " "), "--dir", dir, "--save", "", "--maxclients", strconv.Itoa(connections+spareConnections))
 	return s, s.run(ctx)
+}
+
+// loopbackAddresses is how many addresses a server has. Valkey permits no more.
+const loopbackAddresses = 16
+
+func loopback() []string {
+	var all []string
+	for i := range loopbackAddresses {
+		all = append(all, fmt.Sprintf("127.0.0.%d", i+1))
+	}
+	return all
+}
+
+// AddressOf returns one of the server's addresses for the n-th process that connects to it. One address has 28,232 ports for the connections of
+// this machine, including those that were closed less than a minute ago.
+func (s *Server) AddressOf(n int) string {
+	_, port, _ := net.SplitHostPort(s.Address)
+	return net.JoinHostPort(loopback()[n%loopbackAddresses], port)
 }
 
 // run starts the process.

@@ -27,7 +27,7 @@ func (s *Server) credentials() error {
 	if err != nil {
 		return err
 	}
-	if _, err := store.Issue(serving, ca, pki.Request{Name: serving, Hosts: []string{"127.0.0.1"}}); err != nil {
+	if _, err := store.Issue(serving, ca, pki.Request{Name: serving, Hosts: loopback()}); err != nil {
 		return err
 	}
 	s.Options.PasswordFile = filepath.Join(s.dir, "password")
