@@ -289,7 +289,7 @@ bench-restart: ## Measure restarts on the real node (root) in every recovery mod
 	go run ./e2e/benchmarks/coordination
 
 # Sizes of bench-coordination; r: with relays, s: the store is restarted, too.
-CROWDS ?= 5000s,5000rs,10000s,10000rs,20000r,100000r
+CROWDS ?= 5000s,5000rs,10000s,10000rs,20000rs,40000rs
 
 .PHONY: bench-coordination
 bench-coordination: ## Measure large groups of simulated members in several processes, with and without relays: restarts, and a restart of the store

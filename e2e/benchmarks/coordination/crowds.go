@@ -45,6 +45,9 @@ type stormResult struct {
 // measureCrowd measures restarts of a group and, if storm is set, the cost of a restart of the store.
 func measureCrowd(ctx context.Context, program string, size int, relays bool, rounds int, storm bool) (r crowdResult, err error) {
 	r = crowdResult{Members: size, Relays: relays, Store: program, Share: share(size), At: time.Now().UTC().Truncate(time.Second), Commit: commit(), Load: load()}
+	if err := checkBacklog(size); err != nil {
+		return r, err
+	}
 	began := time.Now()
 	c, err := startCrowd(ctx, program, size, relays)
 	if err != nil {

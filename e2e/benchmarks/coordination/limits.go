@@ -12,13 +12,9 @@ import (
 // raiseFiles raises the limit of open files as far as the kernel permits. The children and the store inherit it. Without
 // CAP_SYS_RESOURCE, it raises only the soft limit.
 func raiseFiles() error {
-	text, err := os.ReadFile("/proc/sys/fs/nr_open")
+	most, err := sysctl("fs/nr_open")
 	if err != nil {
-		return fmt.Errorf("reading the largest limit of open files: %w", err)
-	}
-	most, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil {
-		return fmt.Errorf("reading the largest limit of open files: %w", err)
+		return err
 	}
 	err = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: most, Max: most})
 	if errors.Is(err, syscall.EPERM) {
@@ -29,6 +25,32 @@ func raiseFiles() error {
 		return fmt.Errorf("raising the limit of open files: %w", err)
 	}
 	return nil
+}
+
+func sysctl(name string) (uint64, error) {
+	text, err := os.ReadFile("/proc/sys/" + name)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("/proc/sys/%s: %w", name, err)
+	}
+	return n, nil
+}
+
+// defaultBacklogMembers is the largest group that was measured with the kernel's default for the queue of the loopback interface.
+const defaultBacklogMembers = 10_000
+
+// checkBacklog returns an error if the kernel may drop packets between the members. The keepalives of all connections are due at the same time
+// after a message to all members, and each connection has two ends on this machine.
+func checkBacklog(members int) error {
+	const name = "net/core/netdev_max_backlog"
+	most, err := sysctl(name)
+	if want := uint64(2 * members); err == nil && members > defaultBacklogMembers && most < want {
+		err = fmt.Errorf("the kernel queues only %d packets for a core and drops others: sysctl -w %s=%d", most, strings.ReplaceAll(name, "/", "."), want)
+	}
+	return err
 }
 
 // fileLimit returns how many files a process may open.
