@@ -100,7 +100,7 @@ func (b *benchmark) join(ctx context.Context, js *v1alpha2.JobSet, running []*co
 			joining = append(joining, rounds.Member{Slot: slot, ID: slot.Name + "/1", Attempt: 1, Past: rounds.Past{Kind: rounds.PastNew}})
 		}
 		call := rounds.Join(level.Incarnation, 0, level.Round, level.Entered, joining...)
-		if _, _, err := b.env.Store.Call(ctx, string(js.UID), call); err != nil {
+		if _, _, err := b.env.Store.JoinAll(ctx, string(js.UID), call, len(joining)); err != nil {
 			return fmt.Errorf("joining: %w", err)
 		}
 	}
