@@ -62,18 +62,14 @@ func isAlone(obj client.Object) bool {
 }
 
 // TrimJob removes most fields of a Job without a group, to keep the cache small.
-func TrimJob(obj any) (any, error) {
-	job, is := obj.(*batchv1.Job)
-	if !is {
-		return obj, nil
-	}
+func TrimJob(job *batchv1.Job) *batchv1.Job {
 	if job.Labels[v1alpha2.JobSetNameKey] != "" || isAlone(job) {
 		job.ManagedFields = nil
-		return job, nil
+		return job
 	}
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 		Namespace: job.Namespace, Name: job.Name, UID: job.UID, ResourceVersion: job.ResourceVersion, OwnerReferences: job.OwnerReferences,
-	}}, nil
+	}}
 }
 
 // asks reports whether a running JobSet requests in-place restarts, even with a value that cannot be parsed.

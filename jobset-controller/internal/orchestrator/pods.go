@@ -32,14 +32,10 @@ var podAnnotations = []string{
 
 // TrimPod keeps the fields of a pod that the orchestrator uses, so that the cache stays small even with many pods. If
 // the pod is an owner, it keeps everything except the managed fields.
-func TrimPod(obj any) (any, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return obj, nil
-	}
+func TrimPod(pod *corev1.Pod) *corev1.Pod {
 	if isLeader(pod) {
 		pod.ManagedFields = nil
-		return pod, nil
+		return pod
 	}
 	annotations := map[string]string{}
 	for _, key := range podAnnotations {
@@ -76,7 +72,7 @@ func TrimPod(obj any) (any, error) {
 			trimmed.Status.InitContainerStatuses = append(trimmed.Status.InitContainerStatuses, trimContainer(c))
 		}
 	}
-	return trimmed, nil
+	return trimmed
 }
 
 func trimContainer(c corev1.ContainerStatus) corev1.ContainerStatus {

@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/webhook"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -148,9 +149,9 @@ func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Li
 // in-place restarts by an annotation.
 func (o *Options) caches() cache.Options {
 	jobs := cache.ByObject{Label: having(v1alpha2.JobSetNameKey)}
-	pods := cache.ByObject{Label: having(v1alpha2.JobSetNameKey), Transform: orchestrator.TrimPod}
+	pods := cache.ByObject{Label: having(v1alpha2.JobSetNameKey), Transform: podcache.Each(orchestrator.TrimPod)}
 	if o.Webhooks {
-		jobs, pods.Label = cache.ByObject{Transform: orchestrator.TrimJob}, having(v1alpha2.GroupKindKey)
+		jobs, pods.Label = cache.ByObject{Transform: podcache.Each(orchestrator.TrimJob)}, having(v1alpha2.GroupKindKey)
 	}
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
