@@ -144,17 +144,19 @@ func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Li
 	}
 }
 
-// caches limits the cache to JobSets and their Jobs and pods, and keeps only the fields of pods that are used. With
-// webhooks, it contains the pods prepared by the webhooks, and all Jobs, because a Job without a JobSet requests
+// caches limits the cache to JobSets and their Jobs and pods, and keeps only the fields of pods that are used. It lists
+// pods in pages, so that a start with many pods does not need memory for all of them in full. With webhooks, it contains the pods prepared by the webhooks, and all Jobs, because a Job without a JobSet requests
 // in-place restarts by an annotation.
 func (o *Options) caches() cache.Options {
+	kept := podcache.Strip(orchestrator.TrimPod)
 	jobs := cache.ByObject{Label: having(v1alpha2.JobSetNameKey)}
-	pods := cache.ByObject{Label: having(v1alpha2.JobSetNameKey), Transform: podcache.Each(orchestrator.TrimPod)}
+	pods := cache.ByObject{Label: having(v1alpha2.JobSetNameKey), Transform: kept.Transform}
 	if o.Webhooks {
 		jobs, pods.Label = cache.ByObject{Transform: podcache.Each(orchestrator.TrimJob)}, having(v1alpha2.GroupKindKey)
 	}
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
+		NewInformer:      kept.NewInformer,
 		ByObject:         map[client.Object]cache.ByObject{&batchv1.Job{}: jobs, &corev1.Pod{}: pods},
 	}
 }
