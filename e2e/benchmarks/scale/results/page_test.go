@@ -28,7 +28,7 @@ func some() []Result {
 	lost := result(Pod, Spares, 5000, 0.75)
 	lost.Runs[0].Phases = append(lost.Runs[0].Phases, Phase{Evidence, 0.25})
 	published := result(Failure, Published, 5000, 240)
-	published.Machine = published.Machine.With(JobSet, "v9.9.9")
+	published.Machine, published.Runs[0].Usage.MemoryMiB["manager"] = published.Machine.With(JobSet, "v9.9.9"), 400
 	return []Result{
 		published, result(Failure, Exec, 5000, 0.4, 0.6, 0.5), result(Failure, Recreate, 5000, 120), result(Failure, CRI, 5000, 2),
 		result(Pod, Exec, 5000, 1.2), result(Failure, Exec, 500, 0.1), result(Failure, Recreate, 500, 12),

@@ -13,7 +13,7 @@ import (
 func (p *page) aboutPublished() {
 	versions := map[string]bool{}
 	for _, r := range p.all {
-		if r.Way == Published || r.Way == Upstream {
+		if r.upstream() {
 			versions[r.Machine.Versions[JobSet]] = true
 		}
 	}

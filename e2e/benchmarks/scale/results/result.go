@@ -61,6 +61,9 @@ type Result struct {
 	Earlier int `json:"earlierRuns,omitempty"`
 }
 
+// upstream reports whether the upstream JobSet controller took part instead of our manager.
+func (r Result) upstream() bool { return r.Way == Published || r.Way == Upstream }
+
 // Machine describes the machine of the measurement, and its load.
 type Machine struct {
 	Processor string            `json:"processor"`

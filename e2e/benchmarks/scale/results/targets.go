@@ -182,12 +182,12 @@ func slowest(way, kubelet string, largest int) func(*page) float64 {
 	}
 }
 
-// memory returns the peak memory of a program with the given number of workers.
+// memory returns the peak memory of one of our programs with the given number of workers.
 func memory(program string, largest int) func(*page) float64 {
 	return func(p *page) float64 {
 		most := math.NaN()
 		for _, r := range p.all {
-			if r.Workers != largest {
+			if r.Workers != largest || r.upstream() {
 				continue
 			}
 			for _, run := range r.Runs {
