@@ -145,8 +145,9 @@ func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Li
 }
 
 // caches limits the cache to JobSets and their Jobs and pods, and keeps only the fields of pods that are used. It lists
-// pods in pages, so that a start with many pods does not need memory for all of them in full. With webhooks, it contains the pods prepared by the webhooks, and all Jobs, because a Job without a JobSet requests
-// in-place restarts by an annotation.
+// pods in pages, so that a start with many pods does not need memory for all of them in full. With webhooks, it
+// contains the pods prepared by the webhooks, and all Jobs, because a Job without a JobSet requests in-place restarts
+// by an annotation.
 func (o *Options) caches() cache.Options {
 	kept := podcache.Strip(orchestrator.TrimPod)
 	jobs := cache.ByObject{Label: having(v1alpha2.JobSetNameKey)}
