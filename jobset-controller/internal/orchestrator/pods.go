@@ -31,10 +31,9 @@ var podAnnotations = []string{
 }
 
 // TrimPod keeps the fields of a pod that the orchestrator uses, so that the cache stays small even with many pods. If
-// the pod is an owner, it keeps everything except the managed fields.
+// the pod is an owner, it keeps everything. Package podcache drops the managed fields and the grace period of all pods.
 func TrimPod(pod *corev1.Pod) *corev1.Pod {
 	if isLeader(pod) {
-		pod.ManagedFields = nil
 		return pod
 	}
 	annotations := map[string]string{}
