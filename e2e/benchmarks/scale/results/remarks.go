@@ -20,7 +20,8 @@ func (p *page) aboutPublished() {
 	if len(versions) > 0 {
 		p.line("\n\"Upstream JobSet\" is the JobSet controller of kubernetes-sigs, %s, with its defaults and webhooks, instead of our manager. Everything else is the same.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
 		p.line("With \"in place\", the JobSet has `restartStrategy: InPlaceRestart`. The agents of the upstream project are simulated: their calls to the API server are real, but the agents")
-		p.line("share one watch of the JobSet, whereas each real agent has its own, and they start without delay.")
+		p.line("share one watch of the JobSet, whereas each real agent has its own, and they start without delay. They repeat calls that fail. With 5,000 workers, thousands of these calls")
+		p.line("timed out at first, because the API server shares two cores with everything else.")
 	}
 }
 
