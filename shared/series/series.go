@@ -34,10 +34,11 @@ const (
 	Scheduler         = "rescheduler-scheduler"
 )
 
-// All returns all metrics in the order of the reference documentation: by program, then by name.
-func All() []Metric {
-	return slices.Concat([]Metric{BuildInfo, WebhookCertificateEnd}, restarts, jobSets, groups, appWrappers, elasticJobs, rendezvous, moves, scheduling)
-}
+var all []Metric
+
+// All returns all metrics in the order of their definitions, which is that of the reference documentation: those of several programs, then
+// those of each program by name.
+func All() []Metric { return all }
 
 func counter(name, help string, labels ...string) Metric {
 	return Metric{Name: name, Type: Counter, Help: help, Labels: labels}
@@ -53,11 +54,21 @@ func histogram(name, help string, labels ...string) Metric {
 
 func (m Metric) of(programs ...string) Metric {
 	m.Programs = programs
+	all = append(all, m)
 	return m
 }
 
 // ServedBy reports whether a program serves the metric.
 func (m Metric) ServedBy(program string) bool { return slices.Contains(m.Programs, program) }
+
+// BuildInfo is served by every manager.
+var BuildInfo = gauge("holdfast_build_info", "Always 1; the labels identify the build.",
+	"program", "version", "commit", "go_version").of(JobSetManager, Orchestrator, AppWrapperManager, ElasticManager, Rescheduler)
+
+// WebhookCertificateEnd is served by every manager that serves webhooks.
+var WebhookCertificateEnd = gauge("holdfast_webhook_certificate_not_after_seconds",
+	"Expiry time of the webhook certificate, in seconds since 1970.",
+	"program").of(JobSetManager, AppWrapperManager, Rescheduler)
 
 // Metrics of the AppWrapper manager.
 var (
@@ -69,8 +80,6 @@ var (
 		"Pods for which quota is held although not all pods of their AppWrapper are running, by the phase of the AppWrapper.", "phase").of(AppWrapperManager)
 	Resets = counter("appwrapper_resets_total",
 		"Resets of AppWrappers, by reason and whether they count towards retryLimit.", "reason", "counted").of(AppWrapperManager)
-
-	appWrappers = []Metric{GracePeriods, Phases, QuotaHeld, Resets}
 )
 
 // Metrics of the elastic operator.
@@ -80,8 +89,6 @@ var (
 	WorkersEnded       = counter("elasticjob_workers_ended_total",
 		"Workers that ended before they completed, by cause: program or disruption.", "cause").of(ElasticManager)
 	WorkersAbandoned = counter("elasticjob_workers_abandoned_total", "Workers that were abandoned, which means that they are no longer replaced.").of(ElasticManager)
-
-	elasticJobs = []Metric{ElasticFinished, ElasticPodsCreated, WorkersEnded, WorkersAbandoned}
 )
 
 // Metrics of an ElasticJob's rendezvous server.
@@ -101,21 +108,7 @@ var (
 	RendezvousRounds       = counter("holdfast_rendezvous_rounds_total", "Completed rounds.").of(Rendezvous)
 	RendezvousWaitingNodes = gauge("holdfast_rendezvous_waiting_nodes", "Agents that are waiting for the next round.").of(Rendezvous)
 	RendezvousWaits        = gauge("holdfast_rendezvous_waits", "Keys that clients are waiting for.").of(Rendezvous)
-
-	rendezvous = []Metric{
-		RendezvousAccepted, RendezvousBytes, RendezvousClosed, RendezvousConnections, RendezvousKeys, RendezvousParticipants,
-		RendezvousOpened, RendezvousRefused, RendezvousRequests, RendezvousRounds, RendezvousWaitingNodes, RendezvousWaits,
-	}
 )
-
-// BuildInfo is served by every manager.
-var BuildInfo = gauge("holdfast_build_info", "Always 1; the labels identify the build.",
-	"program", "version", "commit", "go_version").of(JobSetManager, Orchestrator, AppWrapperManager, ElasticManager, Rescheduler)
-
-// WebhookCertificateEnd is served by every manager that serves webhooks.
-var WebhookCertificateEnd = gauge("holdfast_webhook_certificate_not_after_seconds",
-	"Expiry time of the webhook certificate, in seconds since 1970.",
-	"program").of(JobSetManager, AppWrapperManager, Rescheduler)
 
 // Metrics for restarts of groups and whole JobSets, whichever program handles the failure.
 var (
@@ -130,8 +123,6 @@ var (
 	LostWorkerSeconds = counter("holdfast_lost_worker_seconds_total",
 		"Worker-seconds from a failure until all workers are running again, by cause.",
 		"cause").of(JobSetManager, Orchestrator)
-
-	restarts = []Metric{Restarts, RestartDuration, LostWorkerSeconds}
 )
 
 // Metrics of the JobSet manager.
@@ -143,8 +134,6 @@ var (
 	// RestartBudgetUsed is computed on each scrape.
 	RestartBudgetUsed = gauge("jobset_restart_budget_used_ratio",
 		"Largest share of maxRestarts that an unfinished JobSet has used, in place and by recreation. At 1, the next failure is final.").of(JobSetManager)
-
-	jobSets = []Metric{JobSetsCompleted, JobSetsFailed, JobRestarts, JobSetRestarts, RestartBudgetUsed}
 )
 
 // Metrics of the orchestrator about groups of workers that restart in place.
@@ -179,11 +168,6 @@ var (
 	WaitingToJoin = gauge("holdfast_workers_waiting_to_join",
 		"Workers that have not joined their group since it was opened, by what they are waiting for, as of the last reconcile.",
 		"waits_for").of(Orchestrator)
-
-	groups = []Metric{
-		FencingRejections, Escalations, Evictions, ForcedDeletions, Groups, Replacements, Rounds, SparesUsed, Timeouts, Leading,
-		RunningWorkerSeconds, StoreErrors, OutOfSync, EarlyFailures, FormingTimeouts, WaitingToJoin,
-	}
 )
 
 // Metrics of the rescheduler's manager.
@@ -197,8 +181,6 @@ var (
 	ReplacementDuration = histogram("rescheduler_replacement_seconds",
 		"Time in seconds from the last failure on the nodes that a replacement pod avoids until the pod is scheduled. Pods created more than 15 minutes after the failure are not counted.").of(Rescheduler)
 	TaintedNodes = gauge("rescheduler_tainted_nodes", "Nodes with a taint because pods failed on them.").of(Rescheduler)
-
-	moves = []Metric{Admissions, BreakerOpen, Decisions, FilledPods, Moves, ReplacementDuration, TaintedNodes}
 )
 
 // Metrics of the scheduler plugin, served with those of the scheduler.
@@ -209,6 +191,4 @@ var (
 		"Scheduling attempts that ignored the exclusions of a pod, by reason.", "reason").of(Scheduler)
 	PodsRelaxed = counter("holdfast_pod_rescheduling_pods_relaxed_total",
 		"Pods whose exclusions were dropped because nothing else kept them from being scheduled, by reason.", "reason").of(Scheduler)
-
-	scheduling = []Metric{AnnotationsCleared, ExclusionsIgnored, PodsRelaxed}
 )
