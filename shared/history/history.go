@@ -92,9 +92,6 @@ const (
 	Abandoned End = "abandoned" // it timed out or could not finish; a recreation follows
 )
 
-// abandonedBefore is the word that earlier builds wrote for Abandoned.
-const abandonedBefore = "given-up"
-
 // Lost returns the outage, the sum of all phases.
 func (e Entry) Lost() time.Duration {
 	var sum time.Duration
@@ -244,8 +241,6 @@ func parseLine(line string) (Entry, error) {
 			e.Counted = false
 		case more == string(Overtaken) || more == string(Abandoned):
 			e.Ended = End(more)
-		case more == abandonedBefore:
-			e.Ended = Abandoned
 		}
 	}
 	return e, nil

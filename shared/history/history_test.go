@@ -129,15 +129,6 @@ func TestParseSkipsInvalidLines(t *testing.T) {
 	}
 }
 
-func TestParseAnAbandonedRestartOfAnEarlierBuild(t *testing.T) {
-	want := anExit()
-	want.Ended = Abandoned
-	got, err := Parse(anExit().String() + " given-up")
-	if diff := cmp.Diff([]Entry{want}, got); diff != "" || err != nil {
-		t.Errorf("error %v:\n%s", err, diff)
-	}
-}
-
 // Whatever a name contains, it stays within its line, and parsing any text terminates.
 func TestParseForeignTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))

@@ -11,7 +11,6 @@
 package recovering
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -41,17 +40,9 @@ const (
 
 // State describes a recovery in progress.
 type State struct {
-	Level    int
-	Reason   string // for messages
-	Deadline time.Time
-}
-
-// wire is the JSON form of State. Times are in RFC 3339 with whole seconds.
-type wire struct {
-	Level    int    `json:"level"`
-	Rung     int    `json:"rung,omitempty"` // the level in annotations of earlier builds; read but not written
-	Reason   string `json:"reason"`
-	Deadline string `json:"deadline"`
+	Level    int       `json:"level"`
+	Reason   string    `json:"reason"` // for messages
+	Deadline time.Time `json:"deadline"`
 }
 
 // holds reports whether others must wait for the recovery.
@@ -59,26 +50,24 @@ func (s State) holds(now time.Time) bool { return s.Live(now) && !s.Deadline.Aft
 
 // Format returns the value of the annotation. The deadline is rounded up to a whole second.
 func (s State) Format() string {
-	deadline := s.Deadline.UTC().Add(time.Second - time.Nanosecond).Truncate(time.Second)
-	value, _ := json.Marshal(wire{Level: s.Level, Reason: s.Reason, Deadline: deadline.Format(time.RFC3339)}) // a number and two strings always marshal
+	s.Deadline = s.Deadline.UTC().Add(time.Second - time.Nanosecond).Truncate(time.Second)
+	value, _ := json.Marshal(s) // a number, a string and a time before the year 10000 always marshal
 	return string(value)
 }
 
 // Parse parses the value of the annotation. It ignores unknown fields.
 func Parse(value string) (State, error) {
-	var w wire
-	if err := json.Unmarshal([]byte(value), &w); err != nil {
+	var s State
+	if err := json.Unmarshal([]byte(value), &s); err != nil {
 		return State{}, invalid(value, err.Error())
 	}
-	level := cmp.Or(w.Level, w.Rung)
-	deadline, err := time.Parse(time.RFC3339, w.Deadline)
 	switch {
-	case err != nil:
-		return State{}, invalid(value, fmt.Sprintf("deadline %q is not RFC 3339, such as 2026-01-02T15:04:05Z", w.Deadline))
-	case level < 1 || level > maxLevel:
-		return State{}, invalid(value, fmt.Sprintf("level %d is not between 1 and %d", level, maxLevel))
+	case s.Deadline.IsZero():
+		return State{}, invalid(value, "the deadline is missing")
+	case s.Level < 1 || s.Level > maxLevel:
+		return State{}, invalid(value, fmt.Sprintf("level %d is not between 1 and %d", s.Level, maxLevel))
 	}
-	return State{level, w.Reason, deadline}, nil
+	return s, nil
 }
 
 // Of returns the state from the annotations of an object, and whether there is a valid one. Its deadline may have passed.

@@ -25,9 +25,9 @@ func TestParse(t *testing.T) {
 		"a later version's field is ignored": {`{"level":1,"deadline":"2026-01-02T12:00:00+01:00","by":"x"}`, ""},
 		"no JSON":                            {`2`, "cannot unmarshal"},
 		"nothing":                            {``, "unexpected end"},
-		"no deadline":                        {`{"level":2,"reason":"x"}`, "RFC 3339"},
+		"no deadline":                        {`{"level":2,"reason":"x"}`, "deadline is missing"},
+		"a deadline that is not a time":      {`{"level":2,"deadline":"soon"}`, "parsing time"},
 		"level 0":                            {`{"level":0,"deadline":"2026-01-02T12:00:00Z"}`, "level 0"},
-		"a level of an earlier build":        {`{"rung":2,"deadline":"2026-01-02T12:00:00Z"}`, ""},
 		"a level above the maximum":          {`{"level":100,"deadline":"2026-01-02T12:00:00Z"}`, "level 100"},
 	}
 	for name, tc := range cases {
