@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -22,7 +21,6 @@ import (
 	"k8s.io/client-go/util/cert"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/series"
@@ -214,16 +212,4 @@ func registerWhenReady(mgr ctrl.Manager, ready <-chan struct{}, register func(ct
 		}
 		return nil
 	}))
-}
-
-// certificateCheck fails until there is a certificate.
-func certificateCheck(ready <-chan struct{}) healthz.Checker {
-	return func(*http.Request) error {
-		select {
-		case <-ready:
-			return nil
-		default:
-			return errors.New("the webhook certificate is not ready")
-		}
-	}
 }

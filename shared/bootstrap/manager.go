@@ -133,7 +133,7 @@ func (m *Manager) addChecks(server webhook.Server, s Setup) error {
 		if err := registerWhenReady(m, certificate, s.Webhooks); err != nil {
 			return err
 		}
-		ready["certificate"], ready["webhooks"] = certificateCheck(certificate), server.StartedChecker()
+		ready["webhooks"] = server.StartedChecker() // the server starts once there is a certificate
 	}
 	for name, check := range ready {
 		if err := m.AddReadyzCheck(name, check); err != nil {
