@@ -114,7 +114,7 @@ type Client struct {
 	Burst int     `json:"burst,omitempty"`
 }
 
-// TLS configures TLS for webhooks and metrics. Empty fields mean Go's defaults.
+// TLS configures TLS for webhooks and metrics. By default, the minimum is TLS 1.2, with Go's cipher suites.
 type TLS struct {
 	MinVersion   string   `json:"minVersion,omitempty"`   // VersionTLS12 or VersionTLS13
 	CipherSuites []string `json:"cipherSuites,omitempty"` // not with VersionTLS13
@@ -270,30 +270,25 @@ func (p *problems) leader(l Leader) {
 	p.when(l.Retry < 0 || 2*l.retry() >= l.renew(), "leaderElection.retryPeriod: %s is not below half of the renewDeadline of %s", l.retry(), l.renew())
 }
 
-var tlsVersions = map[string]uint16{"": 0, "VersionTLS12": tls.VersionTLS12, "VersionTLS13": tls.VersionTLS13}
-
 // change returns a function that applies the options to a server's TLS configuration.
 func (t TLS) change() (func(*tls.Config), error) {
-	version, known := tlsVersions[t.MinVersion]
-	if !known {
+	version, err := cliflag.TLSVersion(t.MinVersion)
+	if err != nil || version < tls.VersionTLS12 {
 		return nil, fmt.Errorf("tls.minVersion: %q is not VersionTLS12 or VersionTLS13", t.MinVersion)
 	}
 	if version == tls.VersionTLS13 && len(t.CipherSuites) > 0 {
 		return nil, fmt.Errorf("tls.cipherSuites: must be empty with VersionTLS13")
 	}
-	var suites []uint16
-	secure := tls.CipherSuites()
 	for _, name := range t.CipherSuites {
-		i := slices.IndexFunc(secure, func(suite *tls.CipherSuite) bool { return suite.Name == name })
-		if i < 0 {
+		if !slices.Contains(cliflag.PreferredTLSCipherNames(), name) {
 			return nil, fmt.Errorf("tls.cipherSuites: %q is unknown or insecure", name)
 		}
-		suites = append(suites, secure[i].ID)
 	}
+	suites, err := cliflag.TLSCipherSuites(t.CipherSuites)
 	return func(c *tls.Config) {
 		c.MinVersion = version
 		c.CipherSuites = suites
-	}, nil
+	}, err
 }
 
 // onlyHTTP1 disables HTTP/2, because clients can exhaust the server with rapid resets.
