@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -201,13 +200,11 @@ func (o *Options) metricsServer(change func(*tls.Config)) server.Options {
 	return options
 }
 
-// registerBuildInfo registers the version metric. If another manager in this process has already registered the metric, it is reused.
+// registerBuildInfo registers the version metric. It replaces the metric of an earlier manager in this process.
 func registerBuildInfo(registry prometheus.Registerer, program string) error {
 	info := meter.GaugeVec(series.BuildInfo)
-	var there prometheus.AlreadyRegisteredError
-	if err := registry.Register(info); errors.As(err, &there) {
-		info = there.ExistingCollector.(*prometheus.GaugeVec)
-	} else if err != nil {
+	registry.Unregister(info)
+	if err := registry.Register(info); err != nil {
 		return fmt.Errorf("registering the build info: %w", err)
 	}
 	info.WithLabelValues(program, version.Version(), version.Commit(), goruntime.Version()).Set(1)
@@ -248,15 +245,11 @@ func (m *Manager) AwaitKind(ctx context.Context, kind schema.GroupVersionKind) e
 
 func awaitKind(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupVersionKind, patience time.Duration) error {
 	log := ctrl.Log.WithName("setup").WithValues("kind", kind.String())
-	begun := time.Now()
 	var problem error
 	err := wait.PollUntilContextTimeout(ctx, kindRetry, patience, true, func(context.Context) (bool, error) {
 		_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		switch {
-		case err != nil && problem == nil:
+		if err != nil && problem == nil {
 			log.Info("The API server does not serve the kind, waiting for its custom resource definition", "patience", patience.String(), "reason", err.Error())
-		case err == nil && problem != nil:
-			log.Info("The API server now serves the kind", "waited", time.Since(begun).Round(time.Millisecond).String())
 		}
 		problem = err
 		return err == nil, nil

@@ -195,14 +195,10 @@ func (o *Options) Logging() *zap.Options { return &o.Zap }
 
 // Join joins errors into a single line, so that all of them are reported at once.
 func Join(errs []error) error {
-	if len(errs) == 0 {
-		return nil
+	if err := errors.Join(errs...); err != nil {
+		return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	lines := make([]string, len(errs))
-	for i, err := range errs {
-		lines[i] = err.Error()
-	}
-	return errors.New(strings.Join(lines, "; "))
+	return nil
 }
 
 // problems collects errors. Each error names the flag and, if there is one, the field of the configuration file.
