@@ -1,28 +1,12 @@
 // Package version returns the version of the build, which is set by the linker; see BUILD in the Makefile.
 package version
 
-import (
-	"cmp"
-	"runtime/debug"
-)
+import "cmp"
 
-var (
-	version = "devel"
-	commit  = ""
-)
+var version, commit string
 
 // Version returns the release, such as v0.3.0, or devel if the linker did not set it.
-func Version() string { return version }
+func Version() string { return cmp.Or(version, "devel") }
 
-// Commit returns the revision set by the linker or recorded by the go command, or "unknown".
-func Commit() string {
-	var recorded string
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				recorded = s.Value
-			}
-		}
-	}
-	return cmp.Or(commit, recorded, "unknown")
-}
+// Commit returns the revision, or unknown if the linker did not set it.
+func Commit() string { return cmp.Or(commit, "unknown") }
