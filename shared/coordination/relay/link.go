@@ -1,6 +1,9 @@
 package relay
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // How long a member waits before it leaves its relay. The limits are long, because leaving costs a new connection to the store, and all
 // members of a relay leave together. A relay that hangs is also a worker that hangs, so a restart waits for its replacement anyway.
@@ -97,19 +100,9 @@ func (l *Link) Check(now time.Time) (v Verdict, next time.Time) {
 	return Stay, earlier(leave, ping)
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
+func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // Back returns how long a member without a relay connection uses the store before it tries to find its relay again. random is
 // between 0 and 1.

@@ -1,6 +1,7 @@
 package forming
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
@@ -39,12 +40,7 @@ func (s Step) opened() time.Time {
 	return s.Opened
 }
 
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
+func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // startOf returns the time at which a slot's Job was created or last resumed.
 func startOf(s Slot) time.Time {
