@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -101,15 +102,7 @@ func (p *planner) observeRestart(a accounting.Account) {
 }
 
 // Outcome returns the metric label for how an in-place restart ended.
-func Outcome(e history.End) string {
-	switch e {
-	case history.Overtaken:
-		return "overtaken"
-	case history.Abandoned:
-		return "abandoned"
-	}
-	return "in_sync"
-}
+func Outcome(e history.End) string { return cmp.Or(string(e), "in_sync") }
 
 // Causes is the set of values of the metric label for the cause of a restart. Agents may also request a recreation for other
 // reasons, which are counted as "other".
