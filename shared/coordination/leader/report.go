@@ -121,11 +121,8 @@ func (r *reporter) taken() {
 		return
 	}
 	r.count(series.SparesUsed, float64(n))
-	taken := "takes its slot"
-	if n > 1 {
-		taken = "and other spares take their slots"
-	}
-	r.event(false, EventSpare, fmt.Sprintf("%s; spare %s %s; the next pod of the slot becomes a spare", lostPods(first.Name, n), first.Home, taken))
+	r.event(false, EventSpare, fmt.Sprintf("%s; spare %s %s; the next pod of the slot becomes a spare",
+		lostPods(first.Name, n), first.Home, plural(n, "takes its slot", "and other spares take their slots")))
 }
 
 // notReplaced reports the pods that the API server rejected, for example because of a quota.
@@ -133,13 +130,9 @@ func (r *reporter) notReplaced() {
 	if len(r.refused) == 0 {
 		return
 	}
-	first := r.refused[0]
-	lost, pods := "has no pod", "a replacement"
-	if len(r.refused) > 1 {
-		lost, pods = "have no pods", "replacements"
-	}
+	first, n := r.refused[0], len(r.refused)
 	r.event(true, EventNotReplaced, fmt.Sprintf("%s %s, and the API server rejected %s (%s); the owner creates pods after its back-off",
-		workers(first.Action.(CreatePod).Slot, len(r.refused)), lost, pods, first.Refused))
+		workers(first.Action.(CreatePod).Slot, n), plural(n, "has no pod", "have no pods"), plural(n, "a replacement", "replacements"), first.Refused))
 }
 
 func (r *reporter) replaced() {
@@ -147,13 +140,9 @@ func (r *reporter) replaced() {
 		return
 	}
 	r.count(series.Replacements, float64(len(r.created)))
-	first := r.created[0]
-	created := "a replacement"
-	if len(r.created) > 1 {
-		created = "replacements"
-	}
+	first, n := r.created[0], len(r.created)
 	r.event(false, EventReplaced, fmt.Sprintf("%s; created %s (%s) without waiting for the Job's back-off",
-		lostPods(first.Action.(CreatePod).Slot, len(r.created)), created, first.Pod.Name))
+		lostPods(first.Action.(CreatePod).Slot, n), plural(n, "a replacement", "replacements"), first.Pod.Name))
 }
 
 // forcedText describes the forced deletions. It states the evidence for each node once and lists as many pods and nodes as fit
@@ -181,10 +170,7 @@ func forcedText(all []DeletePod) string {
 
 // lostPods says that n workers have lost their pods, and names the first one.
 func lostPods(first string, n int) string {
-	if n == 1 {
-		return workers(first, n) + " lost its pod"
-	}
-	return workers(first, n) + " lost their pods"
+	return workers(first, n) + plural(n, " lost its pod", " lost their pods")
 }
 
 // workers names the first of n workers.

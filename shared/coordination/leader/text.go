@@ -92,13 +92,10 @@ func formingText(g *group.Summary) string {
 			names = append(names, stage.Prefix)
 		}
 	}
-	switch len(names) {
-	case 0:
+	if len(names) == 0 {
 		return ""
-	case 1:
-		return fmt.Sprintf("; %s has not started yet", names[0])
 	}
-	return fmt.Sprintf("; %s have not started yet", some(names, maxNamed))
+	return fmt.Sprintf("; %s %s not started yet", some(names, maxNamed), plural(len(names), "has", "have"))
 }
 
 // CauseText describes why a round was opened or abandoned.
@@ -156,6 +153,13 @@ func exitText(c coordination.Cause) string {
 		return ""
 	}
 	return " (" + strings.Join(known, ", ") + ")"
+}
+
+func plural(n int, one, several string) string {
+	if n == 1 {
+		return one
+	}
+	return several
 }
 
 // some lists at most the given number of names, and how many more there are.
