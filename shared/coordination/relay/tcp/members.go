@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/relay"
@@ -30,14 +31,14 @@ type Options struct {
 // Members is the interface through which a member uses a store, with or without relays. It is safe for concurrent use.
 type Members struct {
 	options Options
+	client  atomic.Pointer[client] // nil while the member uses the store
+	server  atomic.Pointer[server] // nil unless the member is a relay
 
-	mu     sync.Mutex
-	store  Store     // nil while it is closed
-	used   time.Time // when the store was last used
-	works  string    // slot in which the pod works; "" if unknown or none
-	relay  string    // slot of the member's relay; "" if it has none
-	client *client   // nil while the member uses the store
-	server *server   // nil unless the member is a relay
+	mu    sync.Mutex
+	store Store     // nil while it is closed
+	used  time.Time // when the store was last used
+	works string    // slot in which the pod works; "" if unknown or none
+	relay string    // slot of the member's relay; "" if it has none
 }
 
 var _ rounds.Members = (*Members)(nil)
@@ -90,28 +91,16 @@ func (m *Members) closeIdle() {
 	}
 }
 
-func (m *Members) connected() *client {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.client
-}
-
-func (m *Members) serving() *server {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.server
-}
-
 // Call implements rounds.Members. Only joins are relayed.
 func (m *Members) Call(ctx context.Context, group string, c rounds.Call) (string, rounds.Level, error) {
 	if relay.Joins(c) {
-		if client := m.connected(); client != nil {
+		if client := m.client.Load(); client != nil {
 			reply, now, err := client.join(ctx, c)
 			if !errors.Is(err, errLeft) {
 				return reply, now, err
 			}
 		}
-		if s := m.serving(); s != nil {
+		if s := m.server.Load(); s != nil {
 			return s.join(ctx, c)
 		}
 	}
@@ -124,7 +113,7 @@ func (m *Members) Call(ctx context.Context, group string, c rounds.Call) (string
 
 // Level implements rounds.Members.
 func (m *Members) Level(ctx context.Context, group string) (rounds.Level, error) {
-	if client := m.connected(); client != nil {
+	if client := m.client.Load(); client != nil {
 		level, err := client.level(ctx)
 		if !errors.Is(err, errLeft) {
 			return level, err
@@ -139,7 +128,7 @@ func (m *Members) Level(ctx context.Context, group string) (rounds.Level, error)
 
 // Place implements rounds.Members.
 func (m *Members) Place(ctx context.Context, group string, own rounds.Slot) (p rounds.Place, err error) {
-	client := m.connected()
+	client := m.client.Load()
 	if client != nil {
 		p, err = client.place(ctx, own)
 	}

@@ -30,7 +30,7 @@ func relayed(t *testing.T) (*backend, []*member) {
 	}
 	for _, m := range all[1:] {
 		m.await("a level through the relay", func(o rounds.Observation) bool { return o.Read && o.Err == nil })
-		if m.connected() == nil || m.watches() != 0 {
+		if m.client.Load() == nil || m.watches() != 0 {
 			t.Fatalf("member %d does not use the relay, and has %d watches on the store", m.n, m.watches())
 		}
 	}
@@ -112,7 +112,7 @@ func TestARelayThatEnds(t *testing.T) {
 func TestARelayThatHangs(t *testing.T) {
 	t.Parallel()
 	_, all := relayed(t)
-	s := all[0].serving()
+	s := all[0].server.Load()
 	s.up.mu.Lock()
 	defer s.up.mu.Unlock()
 	began := time.Now()
@@ -126,7 +126,7 @@ func TestARelayThatHangs(t *testing.T) {
 func TestABrokenJoinFailsOnlyItsOwnMember(t *testing.T) {
 	b, all := relayed(t)
 	b.broken = all[2].own.Name
-	s := all[0].serving()
+	s := all[0].server.Load()
 	s.up.mu.Lock()
 	for n := 1; n < 4; n++ { // all in one call
 		go all[n].join(0)
@@ -192,7 +192,7 @@ func TestWhoMayUseARelay(t *testing.T) {
 	if _, err := connect(t.Context(), wrong); !errors.Is(err, errCertificate) {
 		t.Errorf("a relay with another certificate: %v", err)
 	}
-	s := all[0].serving()
+	s := all[0].server.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.members); n < 3 {
@@ -202,7 +202,7 @@ func TestWhoMayUseARelay(t *testing.T) {
 
 func TestARelayRejectsBrokenRequests(t *testing.T) {
 	_, all := relayed(t)
-	c := all[1].connected()
+	c := all[1].client.Load()
 	for name, m := range map[string]message{
 		"a join without arguments":      {kindJoin},
 		"a join with too few arguments": {kindJoin, "7", "A", "0"},

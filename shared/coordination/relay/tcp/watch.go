@@ -52,7 +52,7 @@ func (m *Members) Watch(ctx context.Context, group string, on func(rounds.Observ
 // serve starts or stops the relay, depending on the slot in which the pod works.
 func (w *watch) serve(ctx context.Context) {
 	slot, relays := w.role()
-	running := w.Members.serving()
+	running := w.server.Load()
 	switch {
 	case running != nil && (!relays || running.slot != slot):
 		w.endServer()
@@ -77,9 +77,7 @@ func (w *watch) startServer(ctx context.Context, slot string) error {
 		return errors.Join(err, store.Close())
 	}
 	ctx, w.stop = context.WithCancel(ctx)
-	w.mu.Lock()
-	w.server = s
-	w.mu.Unlock()
+	w.server.Store(s)
 	w.options.Log.Info("relaying for other members", "address", s.record.Address)
 	w.serving.Go(func() {
 		s.run(ctx)
@@ -89,9 +87,7 @@ func (w *watch) startServer(ctx context.Context, slot string) error {
 }
 
 func (w *watch) endServer() {
-	w.mu.Lock()
-	w.server = nil
-	w.mu.Unlock()
+	w.server.Store(nil)
 	if w.stop != nil {
 		w.stop()
 		w.serving.Wait()
@@ -116,7 +112,7 @@ func (w *watch) watchStore(ctx context.Context, first bool) (found *client) {
 		found = w.seekLater(watching, first)
 	})
 	store.Watch(watching, w.group, func(o rounds.Observation) {
-		if s := w.Members.serving(); s != nil {
+		if s := w.server.Load(); s != nil {
 			s.forward(o)
 		}
 		w.on(o)
@@ -147,8 +143,8 @@ func (w *watch) seekLater(ctx context.Context, first bool) *client {
 
 // follow observes the group through a relay until the connection ends.
 func (w *watch) follow(ctx context.Context, c *client) {
-	w.use(c)
-	defer w.use(nil)
+	w.client.Store(c)
+	defer w.client.Store(nil)
 	defer c.end()
 	idle := time.NewTicker(idleStore)
 	defer idle.Stop()
@@ -195,12 +191,6 @@ func (w *watch) read(ctx context.Context, c *client) (last string, answered bool
 	read := err == nil || errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue)
 	w.on(rounds.Observation{Level: level, Read: read, Err: err})
 	return last, true
-}
-
-func (m *Members) use(c *client) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.client = c
 }
 
 func sleep(ctx context.Context, d time.Duration) {
