@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/e2e/fakes/members"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
-	"github.com/holdfast-project/holdfast/shared/cputime"
+	"github.com/holdfast-project/holdfast/shared/testing/cputime"
 )
 
 // part describes the part of a group that a child process runs: its members, and how they connect to the store.

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework/footprint"
 	"github.com/holdfast-project/holdfast/shared/coordination/relay"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
-	"github.com/holdfast-project/holdfast/shared/cputime"
+	"github.com/holdfast-project/holdfast/shared/testing/cputime"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/fakes/members"
-	"github.com/holdfast-project/holdfast/shared/cputime"
+	"github.com/holdfast-project/holdfast/shared/testing/cputime"
 )
 
 // result holds the measurements of one group size.

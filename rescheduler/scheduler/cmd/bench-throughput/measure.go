@@ -17,7 +17,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/testing/inprocess"
-	"github.com/holdfast-project/holdfast/shared/cputime"
+	"github.com/holdfast-project/holdfast/shared/testing/cputime"
 )
 
 const (
