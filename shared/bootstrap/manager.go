@@ -44,8 +44,6 @@ type Setup struct {
 	Program string // for the User-Agent and holdfast_build_info
 	Scheme  *runtime.Scheme
 	Cache   cache.Options
-	// Lock, if set, replaces the Lease from the options.
-	Lock resourcelock.Interface
 	// Webhooks registers the webhooks. It is called once there is a certificate. It is nil if there are no webhooks.
 	Webhooks func(ctrl.Manager) error
 }
@@ -69,11 +67,9 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock := s.Lock
-	if lock == nil {
-		if lock, err = o.Leader.lock(cluster, newIdentity()); err != nil {
-			return nil, err
-		}
+	lock, err := o.Leader.lock(cluster, newIdentity())
+	if err != nil {
+		return nil, err
 	}
 	server := webhook.NewServer(webhook.Options{
 		Host: o.Webhook.Host, Port: o.Webhook.Port, CertDir: o.Webhook.CertDir, TLSOpts: []func(*tls.Config){change},
@@ -164,21 +160,16 @@ func (l Leader) lock(cluster *rest.Config, identity string) (resourcelock.Interf
 	if err != nil {
 		return nil, fmt.Errorf("preparing the Lease: %w", err)
 	}
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, l.Namespace, l.Name, clients.CoreV1(), clients.CoordinationV1(),
-		resourcelock.ResourceLockConfig{Identity: identity})
-	if err != nil {
-		return nil, fmt.Errorf("preparing the Lease: %w", err)
-	}
-	return lock, nil
+	return &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name}, Client: clients.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}, nil
 }
 
 // newIdentity returns an identity that is unique to each process, even on the same host.
 func newIdentity() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return host + "_" + string(uuid.NewUUID())
+	host, _ := os.Hostname()
+	return cmp.Or(host, "unknown") + "_" + string(uuid.NewUUID())
 }
 
 // cluster returns a copy of the connection settings with the rate limits and User-Agent of this program.
