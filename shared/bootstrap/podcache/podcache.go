@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -126,20 +127,15 @@ func shareTexts(pod *corev1.Pod) {
 func shareOwner(o *metav1.OwnerReference) {
 	o.APIVersion, o.Kind, o.Name = share(o.APIVersion), share(o.Kind), share(o.Name)
 	o.UID = types.UID(share(string(o.UID)))
-	yes, no := &isTrue, &isFalse
 	for _, flag := range []**bool{&o.Controller, &o.BlockOwnerDeletion} {
-		switch {
-		case *flag == nil:
-		case **flag:
-			*flag = yes
-		default:
-			*flag = no
+		if *flag != nil {
+			*flag = flags[**flag]
 		}
 	}
 }
 
 // Cached pods share these values and must not be changed.
 var (
-	isTrue, isFalse          = true, false
+	flags                    = map[bool]*bool{true: ptr.To(true), false: ptr.To(false)}
 	defaultTolerationSeconds = int64(300) // set by the API server on each pod
 )
