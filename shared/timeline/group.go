@@ -144,12 +144,11 @@ type ElasticJob struct {
 
 // ElasticWorker is the history of one worker. Only the time of its last replacement is known.
 type ElasticWorker struct {
-	Index       int32     `json:"index"`
-	Failures    int32     `json:"failures"`
-	Disruptions int32     `json:"disruptions"`
-	LastReason  string    `json:"lastReason"`
-	LastTime    time.Time `json:"lastTime"`
-	Abandoned   bool      `json:"-"`
+	Index      int32     `json:"index"`
+	Failures   int32     `json:"failures"`
+	LastReason string    `json:"lastReason"`
+	LastTime   time.Time `json:"lastTime"`
+	Abandoned  bool      `json:"-"`
 }
 
 // workerAbandoned is the result for a worker that is no longer replaced. The others continue as long as there are enough of them.

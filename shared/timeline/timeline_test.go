@@ -116,7 +116,7 @@ func movedStory() Workload {
 					"first":"2026-11-22T12:05:00Z","last":"2026-11-22T12:05:00Z","expires":"2026-11-22T12:35:00Z"}]}`,
 			}},
 			{Kind: "ElasticJob", Name: "cifar", Created: start, ElasticJob: &ElasticJob{BackoffLimit: 3, Workers: []ElasticWorker{
-				{Index: 1, Disruptions: 1, LastReason: "it was evicted", LastTime: after(5*time.Minute + 3*time.Second)},
+				{Index: 1, LastReason: "it was evicted", LastTime: after(5*time.Minute + 3*time.Second)},
 			}}},
 		},
 		Events: []Event{

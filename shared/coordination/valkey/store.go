@@ -45,8 +45,7 @@ func unreachable(err error) error {
 // protocolError converts an error reply to the corresponding protocol error. Any other error means that the store is unreachable. It
 // returns nil if err is nil.
 func protocolError(err error) error {
-	var reply redis.Error
-	if errors.As(err, &reply) {
+	if reply, ok := errors.AsType[redis.Error](err); ok {
 		if known := rounds.Error(reply.Error()); known != nil {
 			return known
 		}

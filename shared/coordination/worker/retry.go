@@ -107,8 +107,7 @@ func (s *State) meanwhile() string {
 // foreignKind returns the kind of a foreign value. Each stored value is a kind of its own. All messages are of the same kind,
 // because any member of the group can send any number of them.
 func foreignKind(err error) string {
-	var foreign *coordination.ForeignValueError
-	if errors.As(err, &foreign) && foreign.Field == coordination.FieldMessage {
+	if foreign, ok := errors.AsType[*coordination.ForeignValueError](err); ok && foreign.Field == coordination.FieldMessage {
 		return "foreign message"
 	}
 	return err.Error()
