@@ -14,9 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"unicode"
 
 	"github.com/spf13/pflag"
@@ -51,10 +49,7 @@ type Program interface {
 // Main runs the program until SIGTERM or SIGINT and returns its exit code: 0 after a clean shutdown, 1 after a failure, and 2 for invalid
 // flags or an invalid configuration file. A second signal ends the process immediately.
 func Main(name string, p Program, args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // restores the default handling of the next signal
-	return run(ctx, name, p, args, os.Stdout, os.Stderr)
+	return run(ctrl.SetupSignalHandler(), name, p, args, os.Stdout, os.Stderr)
 }
 
 func run(ctx context.Context, name string, p Program, args []string, stdout, stderr io.Writer) int {
