@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -111,12 +112,9 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 // item to a worker that has stopped.
 var controllers = config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)}
 
-// addChecks adds the liveness check and the readiness checks. The latter pass once all webhooks are served.
+// addChecks adds the liveness check and the readiness check. The latter passes once all webhooks are served.
 func (m *Manager) addChecks(server webhook.Server, s Setup) error {
-	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("adding the health check: %w", err)
-	}
-	ready := map[string]healthz.Checker{"ping": healthz.Ping}
+	ready := healthz.Ping
 	if m.options.Webhooks && s.Webhooks != nil {
 		if err := registerExpiry(m.options.Registry, s.Program, m.options.Webhook.CertDir); err != nil {
 			return err
@@ -128,14 +126,9 @@ func (m *Manager) addChecks(server webhook.Server, s Setup) error {
 		if err := registerWhenReady(m, certificate, s.Webhooks); err != nil {
 			return err
 		}
-		ready["webhooks"] = server.StartedChecker() // the server starts once there is a certificate
+		ready = server.StartedChecker() // the server starts once there is a certificate
 	}
-	for name, check := range ready {
-		if err := m.AddReadyzCheck(name, check); err != nil {
-			return fmt.Errorf("adding the readiness check %s: %w", name, err)
-		}
-	}
-	return nil
+	return errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("ready", ready))
 }
 
 // Start runs until ctx is done, then releases the Lease and returns nil. It returns an error if the Lease is lost.
