@@ -19,9 +19,9 @@ import (
 // client is a member's connection to its relay.
 type client struct {
 	conn   net.Conn
-	told   chan message // messages forwarded by the relay; closed when the connection ends
-	done   chan struct{}
-	ends   sync.Once
+	told   chan message       // messages forwarded by the relay; closed when the connection ends
+	end    context.CancelFunc // closes the connection; unanswered requests fail
+	done   <-chan struct{}
 	change chan struct{} // a signal to check the link, with a buffer of one
 
 	mu      sync.Mutex
@@ -42,8 +42,10 @@ func connect(ctx context.Context, r relay.Record) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the relay: %w", err)
 	}
+	life, end := context.WithCancel(context.Background())
+	context.AfterFunc(life, func() { conn.Close() })
 	c := &client{
-		conn: conn, told: make(chan message, backlog), done: make(chan struct{}), change: make(chan struct{}, 1),
+		conn: conn, told: make(chan message, backlog), end: end, done: life.Done(), change: make(chan struct{}, 1),
 		link: relay.NewLink(time.Now()), waiting: map[string]chan message{},
 	}
 	if err := c.send(message{kindHello, r.Token}); err != nil {
@@ -65,14 +67,6 @@ func (c *client) send(m message) error {
 		c.end()
 	}
 	return err
-}
-
-// end closes the connection. Unanswered requests fail.
-func (c *client) end() {
-	c.ends.Do(func() {
-		close(c.done)
-		c.conn.Close()
-	})
 }
 
 func (c *client) receive() {

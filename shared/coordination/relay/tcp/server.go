@@ -43,8 +43,8 @@ type server struct {
 type peer struct {
 	conn net.Conn
 	out  chan message
-	ends sync.Once
-	done chan struct{}
+	end  context.CancelFunc // closes the connection
+	done <-chan struct{}
 }
 
 // listen starts a relay on one of this machine's addresses.
@@ -108,9 +108,11 @@ func (s *server) accept() {
 			time.Sleep(acceptPause)
 			continue
 		}
-		p := &peer{conn: conn, out: make(chan message, backlog), done: make(chan struct{})}
+		ctx, end := context.WithCancel(context.Background())
+		context.AfterFunc(ctx, func() { conn.Close() })
+		p := &peer{conn: conn, out: make(chan message, backlog), end: end, done: ctx.Done()}
 		if !s.add(p) {
-			conn.Close()
+			end()
 			continue
 		}
 		s.working.Go(func() { s.serve(p) })
@@ -244,13 +246,6 @@ func (p *peer) write() {
 			}
 		}
 	}
-}
-
-func (p *peer) end() {
-	p.ends.Do(func() {
-		close(p.done)
-		p.conn.Close()
-	})
 }
 
 // probeRelay makes the kernel of a member detect within a few seconds that the relay is gone. A relay can take longer to detect that a member is
