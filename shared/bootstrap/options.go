@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"flag"
@@ -138,11 +139,8 @@ func Defaults() Options {
 
 // ownNamespace returns the namespace of the pod, or "" outside of a pod.
 func ownNamespace() string {
-	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
-		return namespace
-	}
 	content, _ := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-	return strings.TrimSpace(string(content))
+	return cmp.Or(os.Getenv("POD_NAMESPACE"), strings.TrimSpace(string(content)))
 }
 
 const (

@@ -234,15 +234,10 @@ func ofAppWrapper(o Object, now time.Time) []Entry {
 
 // until returns the time from the end of an attempt until the next one became ready or ended.
 func (aw AppWrapper) until(next int, end, now time.Time) (took time.Duration, ongoing bool) {
-	if next >= len(aw.Attempts) {
-		return now.Sub(end), true
-	}
-	a := aw.Attempts[next]
-	switch {
-	case !a.Ready.IsZero():
-		return a.Ready.Sub(end), false
-	case !a.End.IsZero():
-		return a.End.Sub(end), false
+	if next < len(aw.Attempts) {
+		if over := cmp.Or(aw.Attempts[next].Ready, aw.Attempts[next].End); !over.IsZero() {
+			return over.Sub(end), false
+		}
 	}
 	return now.Sub(end), true
 }

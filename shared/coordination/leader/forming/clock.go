@@ -1,6 +1,7 @@
 package forming
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -43,12 +44,7 @@ func (s Step) opened() time.Time {
 func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // startOf returns the time at which a slot's Job was created or last resumed.
-func startOf(s Slot) time.Time {
-	if !s.Job.Started.IsZero() {
-		return s.Job.Started
-	}
-	return s.Job.Created
-}
+func startOf(s Slot) time.Time { return cmp.Or(s.Job.Started, s.Job.Created) }
 
 // scheduledAt returns the time at which a pod was bound to its node, and whether it has a node. For a pod that was created with a
 // node, it returns the creation time.
