@@ -87,9 +87,6 @@ func PositionOf(slot string, global, group int64) (Position, bool) {
 
 // Fill replaces the placeholders in a text.
 func (p Position) Fill(text string) string {
-	if !strings.Contains(text, "__holdfast_") {
-		return text
-	}
 	return strings.NewReplacer(
 		PlaceholderJob, strconv.FormatInt(p.Job, 10), PlaceholderPod, strconv.FormatInt(p.Pod, 10),
 		PlaceholderGlobal, strconv.FormatInt(p.Global, 10), PlaceholderGroup, strconv.FormatInt(p.Group, 10),
