@@ -2,8 +2,6 @@
 // alerts and the reference are generated from them. Labels have few values; no label contains an object's name.
 package series
 
-import "slices"
-
 // Type is a Prometheus metric type.
 type Type string
 
@@ -57,9 +55,6 @@ func (m Metric) of(programs ...string) Metric {
 	all = append(all, m)
 	return m
 }
-
-// ServedBy reports whether a program serves the metric.
-func (m Metric) ServedBy(program string) bool { return slices.Contains(m.Programs, program) }
 
 // BuildInfo is served by every manager.
 var BuildInfo = gauge("holdfast_build_info", "Always 1; the labels identify the build.",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-project/holdfast/shared/series"
@@ -31,7 +32,7 @@ func page() string {
 	} {
 		out += fmt.Sprintf("\n## %s\n\n| metric | type | labels | what |\n|---|---|---|---|\n", program)
 		for _, metric := range series.All() {
-			if metric.ServedBy(program) {
+			if slices.Contains(metric.Programs, program) {
 				out += fmt.Sprintf("| `%s` | %s | %s | %s |\n", metric.Name, metric.Type, labels(metric), metric.Help)
 			}
 		}
