@@ -41,7 +41,7 @@ func TestTheStartUpFileIsWrittenOnceTheVolumeHasSpace(t *testing.T) {
 	n.config.StartupDir = filepath.Join(dir, "later")
 	n.runtime.Start("a")
 	n.start()
-	eventually(t, "the error to be logged", func() bool { return n.log.count("writing the startup file failed, retrying") == 1 })
+	eventually(t, "the error to be logged", func() bool { return n.log.count("retrying\",\"error\":\"writing agent.json") == 1 })
 	if err := os.Mkdir(n.config.StartupDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestTheRoundFileIsWrittenOnceTheVolumeHasSpace(t *testing.T) {
 	dir := n.config.StartupDir
 	n.config.StartupDir = filepath.Join(dir, "later")
 	n.start()
-	eventually(t, "the error to be logged", func() bool { return n.log.count("writing the restart count for the worker failed") == 1 })
+	eventually(t, "the error to be logged", func() bool { return n.log.count("retrying\",\"error\":\"writing round.env") == 1 })
 	if err := os.Mkdir(n.config.StartupDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,8 @@ func TestTheRoundFileIsWrittenOnceTheVolumeHasSpace(t *testing.T) {
 
 func TestAStartUpFileOfAnotherPodCausesOneWarning(t *testing.T) {
 	n := newNode(t, memory.New(time.Now), 0)
-	if err := startup.Save(n.config.StartupDir, "another", worker.Fresh()); err != nil {
+	file := filepath.Join(n.config.StartupDir, startup.FileName)
+	if err := os.WriteFile(file, startup.Encode("another", worker.Fresh()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	n.start()

@@ -29,14 +29,13 @@ type loop struct {
 	config Config
 	state  *worker.State
 
-	events       chan worker.Event
-	due          chan struct{} // buffer of one: an observation is due
-	failure      chan error    // the runtime is no longer reachable
-	updates      sync.Mutex    // held while related events are posted
-	heard        int           // number of updates so far; guarded by updates
-	timer        *time.Timer
-	unsaved      *worker.Memory    // not yet written to the volume
-	unsavedRound *worker.TellRound // not yet written to the volume
+	events  chan worker.Event
+	due     chan struct{} // buffer of one: an observation is due
+	failure chan error    // the runtime is no longer reachable
+	updates sync.Mutex    // held while related events are posted
+	heard   int           // number of updates so far; guarded by updates
+	timer   *time.Timer
+	unsaved map[string][]byte // content of files that could not be written to the volume, by name
 
 	released bool // the group no longer needs this worker
 
@@ -52,6 +51,7 @@ func Run(ctx context.Context, c Config, p Parts, s *worker.State) error {
 	l := &loop{
 		Parts: p, config: c, state: s,
 		events: make(chan worker.Event, 64), due: make(chan struct{}, 1), failure: make(chan error, 1), timer: time.NewTimer(far),
+		unsaved: map[string][]byte{},
 	}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l.work = work
@@ -87,12 +87,14 @@ func (l *loop) step(e worker.Event) {
 	for _, a := range l.state.Step(now, e) {
 		l.perform(a)
 	}
-	l.saveAgain()
+	for name, content := range l.unsaved {
+		l.save(name, content)
+	}
 	wait := far
 	if next, ok := l.state.NextTick(); ok {
 		wait = time.Until(next)
 	}
-	if l.unsaved != nil || l.unsavedRound != nil {
+	if len(l.unsaved) > 0 {
 		wait = min(wait, saveRetry)
 	}
 	l.timer.Reset(max(0, wait))

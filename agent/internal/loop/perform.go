@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"slices"
@@ -32,9 +33,9 @@ func (l *loop) perform(a worker.Action) {
 	case worker.Remove:
 		l.goroutines.Go(func() { l.remove(a) })
 	case worker.Save:
-		l.save(a.Memory)
+		l.save(startup.FileName, startup.Encode(l.config.Pod, a.Memory))
 	case worker.TellRound:
-		l.saveRound(a)
+		l.save(startup.EnvName, startup.Env(l.config.Group, a.Generation, a.Round))
 	case worker.Observe:
 		time.AfterFunc(l.config.PollingInterval, l.wake)
 	case worker.Prepare:
@@ -107,43 +108,20 @@ func (r *refusal) note(ids []string, now time.Time) (pause time.Duration) {
 	return pause
 }
 
-func (l *loop) saveRound(t worker.TellRound) {
+// save writes a file to the volume, where workers running as any user can read it. After an error, step tries again.
+func (l *loop) save(name string, content []byte) {
 	if l.config.StartupDir == "" {
 		return
 	}
-	err := startup.SaveEnv(l.config.StartupDir, l.config.Group, t.Generation, t.Round)
+	err := startup.Replace(l.config.StartupDir, name, 0o644, bytes.NewReader(content))
 	if err == nil {
-		l.unsavedRound = nil
+		delete(l.unsaved, name)
 		return
 	}
-	if l.unsavedRound == nil {
-		l.Log.Warn("writing the restart count for the worker failed, retrying", "error", err)
+	if l.unsaved[name] == nil {
+		l.Log.Error("writing a file for the next start failed, retrying", "error", err)
 	}
-	l.unsavedRound = &t
-}
-
-func (l *loop) save(m worker.Memory) {
-	if l.config.StartupDir == "" {
-		return
-	}
-	err := startup.Save(l.config.StartupDir, l.config.Pod, m)
-	if err == nil {
-		l.unsaved = nil
-		return
-	}
-	if l.unsaved == nil {
-		l.Log.Error("writing the startup file failed, retrying", "error", err)
-	}
-	l.unsaved = &m
-}
-
-func (l *loop) saveAgain() {
-	if l.unsaved != nil {
-		l.save(*l.unsaved)
-	}
-	if l.unsavedRound != nil {
-		l.saveRound(*l.unsavedRound)
-	}
+	l.unsaved[name] = content
 }
 
 func severity(s worker.Severity) slog.Level {

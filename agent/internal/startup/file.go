@@ -3,7 +3,6 @@
 package startup
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,11 +81,6 @@ func Load(dir, podUID string) (worker.Memory, error) {
 	return Decode(podUID, data)
 }
 
-// Save writes the startup file.
-func Save(dir, podUID string, m worker.Memory) error {
-	return Replace(dir, FileName, 0o644, bytes.NewReader(Encode(podUID, m)))
-}
-
 // EnvName is the file from which a worker can read its round. It can be read by a shell and by an env file parser.
 const EnvName = "round.env"
 
@@ -95,11 +89,6 @@ const EnvName = "round.env"
 func Env(jobSetUID string, epoch, round int64) []byte {
 	return fmt.Appendf(nil, "HOLDFAST_RESTART_EPOCH=%d\nHOLDFAST_RESTART_ROUND=%d\nHOLDFAST_RENDEZVOUS_ID=%s-%d-%d\n",
 		epoch, round, jobSetUID, epoch, round)
-}
-
-// SaveEnv writes the file EnvName, which workers running as any user can read.
-func SaveEnv(dir, jobSetUID string, epoch, round int64) error {
-	return Replace(dir, EnvName, 0o644, bytes.NewReader(Env(jobSetUID, epoch, round)))
 }
 
 // Replace writes a file atomically: a reader, or an agent that starts after a crash, sees either the old or the new

@@ -1,6 +1,7 @@
 package startup
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -20,7 +21,7 @@ func TestSaveAndLoad(t *testing.T) {
 	dir := t.TempDir()
 	for name, m := range map[string]worker.Memory{"a round": memory, "no round yet": worker.Fresh()} {
 		t.Run(name, func(t *testing.T) {
-			if err := Save(dir, "pod", m); err != nil {
+			if err := Replace(dir, FileName, 0o644, bytes.NewReader(Encode("pod", m))); err != nil {
 				t.Fatal(err)
 			}
 			got, err := Load(dir, "pod")
@@ -72,14 +73,10 @@ func TestAMissingFileMeansANewPod(t *testing.T) {
 }
 
 func TestEnv(t *testing.T) {
-	dir := t.TempDir()
-	if err := SaveEnv(dir, "uid", 2, 3); err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(filepath.Join(dir, EnvName))
+	got := string(Env("uid", 2, 3))
 	want := "HOLDFAST_RESTART_EPOCH=2\nHOLDFAST_RESTART_ROUND=3\nHOLDFAST_RENDEZVOUS_ID=uid-2-3\n"
-	if err != nil || string(got) != want {
-		t.Errorf("got %q (%v)", got, err)
+	if got != want {
+		t.Errorf("got %q", got)
 	}
 }
 
