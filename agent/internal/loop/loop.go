@@ -42,7 +42,6 @@ type loop struct {
 	work       context.Context // for the other goroutines
 	goroutines sync.WaitGroup
 	removing   atomic.Bool
-	refused    refusal // accessed only by the goroutine that has set removing
 }
 
 // Run represents the worker until the worker is released or ctx is done, and then returns nil. It returns an error if

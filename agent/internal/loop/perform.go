@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
@@ -12,14 +11,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// removeRetry is the pause after the runtime has failed to remove containers. It doubles up to removeDoubles times.
 const (
-	removeRetry   = 2 * time.Second
-	removeDoubles = 4
+	// removeRetry is the pause after the runtime has failed to remove containers.
+	removeRetry = 2 * time.Second
+	// saveRetry is the pause after a failed write to the volume.
+	saveRetry = time.Second
 )
-
-// saveRetry is the pause after a failed write to the volume.
-const saveRetry = time.Second
 
 // perform performs one action. It writes files before it returns, and starts a goroutine for anything that takes time.
 func (l *loop) perform(a worker.Action) {
@@ -63,49 +60,20 @@ func (l *loop) stop(s worker.Stop) {
 	l.post(worker.StopEnded{ID: s.ID, Took: time.Since(start), Err: err})
 }
 
-// remove does not run concurrently with itself. If containers are left, a later observation requests their removal
-// again.
+// remove does not run concurrently with itself, and pauses after an error. If containers are left, a later observation
+// requests their removal again.
 func (l *loop) remove(r worker.Remove) {
 	if !l.removing.CompareAndSwap(false, true) {
 		return
 	}
-	defer l.removing.Store(false)
-	if l.refused.again(r.IDs, time.Now()) {
-		return
-	}
 	if err := l.Driver.Remove(l.work, r.IDs); err != nil {
-		pause := l.refused.note(r.IDs, time.Now())
-		if l.refused.times == 1 {
-			l.Log.Warn("removing exited containers failed; the kubelet may treat the worker as completed", "error", err)
-		}
-		time.AfterFunc(pause, l.wake)
-		return
+		l.Log.Warn("removing exited containers failed, retrying; the kubelet may treat the worker as completed", "error", err)
+		l.sleep(removeRetry)
+	} else {
+		l.Log.Info("removed the exited containers so that the kubelet starts a new one", "containers", r.IDs)
 	}
-	l.refused = refusal{}
-	l.Log.Info("removed the exited containers so that the kubelet starts a new one", "containers", r.IDs)
+	l.removing.Store(false)
 	time.AfterFunc(observeRetry, l.wake)
-}
-
-// refusal records which containers the runtime failed to remove.
-type refusal struct {
-	ids   []string
-	times int
-	until time.Time
-}
-
-// again reports whether it is too early to retry the removal of the same containers.
-func (r *refusal) again(ids []string, now time.Time) bool {
-	return r.times > 0 && now.Before(r.until) && slices.Equal(ids, r.ids)
-}
-
-// note records another failed removal, and returns how long to wait.
-func (r *refusal) note(ids []string, now time.Time) (pause time.Duration) {
-	if !slices.Equal(ids, r.ids) {
-		r.times = 0
-	}
-	pause = removeRetry << min(r.times, removeDoubles)
-	r.ids, r.times, r.until = ids, r.times+1, now.Add(pause)
-	return pause
 }
 
 // save writes a file to the volume, where workers running as any user can read it. After an error, step tries again.
