@@ -139,7 +139,20 @@ type Config struct {
 	PollingInterval time.Duration
 	Leaving         <-chan struct{} // closed when the pod is terminating, before the worker is stopped
 	Patience        time.Duration   // how long the worker may be unreachable before Run gives up
+	Contact         *Contact        // with the store; optional
 }
+
+// Contact records when the store last replied, possibly with an error.
+type Contact struct{ last atomic.Int64 } // Unix nanoseconds
+
+func (c *Contact) note(err error) {
+	if c != nil && isReply(err) {
+		c.last.Store(time.Now().UnixNano())
+	}
+}
+
+// Age returns the time since the last reply.
+func (c *Contact) Age() time.Duration { return time.Since(time.Unix(0, c.last.Load())) }
 
 // Driver controls the instances of the worker.
 type Driver interface {

@@ -90,12 +90,14 @@ func (l *loop) updated(o rounds.Observation) {
 	if errors.Is(o.Err, context.Canceled) {
 		return
 	}
+	l.config.Contact.note(o.Err)
 	if !o.Read || o.Err != nil {
 		l.postUpdate(worker.Updated{Observation: o})
 		return
 	}
 	p, err := l.place()
-	if IsReply(err) {
+	l.config.Contact.note(err)
+	if isReply(err) {
 		l.postUpdate(placed(p, o.Level, err)...)
 		return
 	}
@@ -115,7 +117,8 @@ func (l *loop) read() {
 		if err == nil {
 			p, err = l.place()
 		}
-		if !IsReply(err) {
+		l.config.Contact.note(err)
+		if !isReply(err) {
 			l.postUpdate(worker.Updated{Observation: rounds.Observation{Err: err}})
 			if !l.sleep(readRetry) {
 				return
@@ -148,8 +151,8 @@ func (l *loop) place() (rounds.Place, error) {
 	return l.Store.Place(ctx, l.config.Group, rounds.Slot{Name: l.config.Slot, Pod: l.config.Pod})
 }
 
-// IsReply reports whether the store replied, possibly with an error.
-func IsReply(err error) bool {
+// isReply reports whether the store replied, possibly with an error.
+func isReply(err error) bool {
 	return err == nil || errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrUnknownSlot) || errors.Is(err, coordination.ErrForeignValue)
 }
 

@@ -50,6 +50,7 @@ func (l *loop) call(c rounds.Call) {
 	ctx, cancel := context.WithTimeout(l.work, callTimeout)
 	defer cancel()
 	reply, now, err := l.Store.Call(ctx, l.config.Group, c)
+	l.config.Contact.note(err)
 	l.post(worker.Answered{Reply: reply, Now: now, Err: err})
 }
 

@@ -48,9 +48,6 @@ type Parts struct {
 // the exit code for that signal regardless of the worker's exit code, because the worker has not completed. It returns
 // an error if the group no longer has a leader; see awaitAlone.
 func Run(c config.Exec, p Parts) (code int, err error) {
-	store := &contact{Members: p.Store}
-	store.note(nil)
-	p.Store = store
 	r := newRun(c, p)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -61,7 +58,7 @@ func Run(c config.Exec, p Parts) (code int, err error) {
 	go func() { released <- r.runLoop(ctx) }()
 	alone := make(chan error, 1)
 	if limit := c.AloneLimit; limit > 0 {
-		go func() { alone <- r.awaitAlone(ctx, store, limit) }()
+		go func() { alone <- r.awaitAlone(ctx, limit) }()
 	}
 	left := make(chan struct{})
 	for {
@@ -93,6 +90,7 @@ type run struct {
 	Parts
 	config     config.Exec
 	memory     worker.Memory
+	contact    loop.Contact
 	supervisor *Supervisor
 	output     *outputProgress // nil: output is not read
 	leaving    chan struct{}
@@ -140,7 +138,9 @@ func (r *run) runLoop(ctx context.Context) error {
 		Slot: rounds.Slot{Name: r.config.WorkerID, Pod: r.config.PodUID}, Waits: r.config.Waits, Generation: r.config.PodEpoch, Grace: r.config.GracePeriod + r.config.CheckpointGrace,
 		Barrier: true, MaxStops: r.config.MaxStops, Random: rand.Float64, PodName: r.config.Place.PodName, Node: r.config.Place.Node, Progress: r.config.Progress,
 	}, r.memory)
-	settings := loop.Config{Group: r.config.JobSetUID, Slot: r.config.WorkerID, Pod: r.config.PodUID, StartupDir: r.config.StartupDir, Leaving: r.leaving}
+	settings := loop.Config{
+		Group: r.config.JobSetUID, Slot: r.config.WorkerID, Pod: r.config.PodUID, StartupDir: r.config.StartupDir, Leaving: r.leaving, Contact: &r.contact,
+	}
 	return loop.Run(ctx, settings, loop.Parts{
 		Driver: r.supervisor, Barrier: r.supervisor, Watcher: r.supervisor, Gate: noGate{}, Store: r.Store, Log: r.Log,
 	}, state)
