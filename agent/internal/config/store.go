@@ -1,20 +1,13 @@
 package config
 
-// Store describes how to connect to the store. Files are given as paths; empty paths are ignored. Without a CA, TLS is
-// disabled.
+import "github.com/holdfast-project/holdfast/shared/coordination/valkey"
+
+// Store describes how to connect to the store. Empty paths are ignored.
 type Store struct {
 	Address, Username, PasswordFile string
-	CAFile, CertFile, KeyFile       string
-	ServerName                      string // expected in the store's certificate; empty: the host in Address
-	RelayFrom                       int64  // minimum number of workers of a replicatedJob for which relays are used; 0: never
+	TLS                             valkey.TLSFiles
+	RelayFrom                       int64 // minimum number of workers of a replicatedJob for which relays are used; 0: never
 }
-
-const (
-	valkeyCA     = "valkey-tls-ca-file"
-	valkeyCert   = "valkey-tls-cert-file"
-	valkeyKey    = "valkey-tls-key-file"
-	valkeyServer = "valkey-tls-server-name"
-)
 
 func (s *Store) settings() []*setting {
 	return []*setting{
@@ -34,22 +27,22 @@ func (s *Store) settings() []*setting {
 			fix:   "mount the Secret and specify the path of its key",
 		},
 		{
-			flag: valkeyCA, env: "VALKEY_TLS_CA_FILE", optional: true, parse: file(&s.CAFile),
+			flag: "valkey-tls-ca-file", env: "VALKEY_TLS_CA_FILE", optional: true, parse: file(&s.TLS.CA),
 			usage: "file with the CA certificates of the store; enables TLS",
 			fix:   "mount the Secret or ConfigMap and specify the path of its key",
 		},
 		{
-			flag: valkeyCert, env: "VALKEY_TLS_CERT_FILE", optional: true, parse: file(&s.CertFile),
+			flag: "valkey-tls-cert-file", env: "VALKEY_TLS_CERT_FILE", optional: true, parse: file(&s.TLS.Cert),
 			usage: "file with the client certificate",
 			fix:   "mount the Secret and specify the path of tls.crt",
 		},
 		{
-			flag: valkeyKey, env: "VALKEY_TLS_KEY_FILE", optional: true, parse: file(&s.KeyFile),
+			flag: "valkey-tls-key-file", env: "VALKEY_TLS_KEY_FILE", optional: true, parse: file(&s.TLS.Key),
 			usage: "file with the key of the client certificate",
 			fix:   "mount the Secret and specify the path of tls.key",
 		},
 		{
-			flag: valkeyServer, env: "VALKEY_TLS_SERVER_NAME", optional: true, parse: text(&s.ServerName),
+			flag: "valkey-tls-server-name", env: "VALKEY_TLS_SERVER_NAME", optional: true, parse: text(&s.TLS.ServerName),
 			usage: "server name in the store's certificate; defaults to the host of the address",
 			fix:   "specify a name that is in the certificate",
 		},
@@ -61,14 +54,9 @@ func (s *Store) settings() []*setting {
 	}
 }
 
-// check records missing settings that other settings require.
+// check records a problem if a file is missing that other settings require.
 func (s *Store) check(r *reader) {
-	switch {
-	case (s.CertFile == "") != (s.KeyFile == ""):
-		r.add("--%s and --%s go together: specify both or neither", valkeyCert, valkeyKey)
-	case s.CertFile != "" && s.CAFile == "":
-		r.bad(valkeyCA, "is required with --"+valkeyCert)
-	case s.ServerName != "" && s.CAFile == "":
-		r.bad(valkeyCA, "is required with --"+valkeyServer)
+	if err := s.TLS.Check(); err != nil {
+		r.add("--valkey-tls-*: %v", err)
 	}
 }

@@ -15,8 +15,7 @@ import (
 // again for each connection, so that they can be rotated while a worker is running.
 func Open(c config.Store, name string) (*valkey.Store, error) {
 	return valkey.New(valkey.Options{
-		Address: c.Address, Username: c.Username, PasswordFile: c.PasswordFile, ClientName: name,
-		TLS: valkey.TLSFiles{CA: c.CAFile, Cert: c.CertFile, Key: c.KeyFile, ServerName: c.ServerName},
+		Address: c.Address, Username: c.Username, PasswordFile: c.PasswordFile, ClientName: name, TLS: c.TLS,
 	})
 }
 

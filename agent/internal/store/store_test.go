@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/testing/workers"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
 // certificate writes a self-signed certificate, which is also its own CA, and its key.
@@ -69,14 +70,14 @@ func TestMutualTLS(t *testing.T) {
 	cert, key := certificate(t, "server")
 	mine, mineKey := certificate(t, "worker")
 	address := workers.Redis(t, "--port", "0", "--tls-port", workers.Port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", mine)
-	full := config.Store{Address: address, CAFile: cert, CertFile: mine, KeyFile: mineKey}
+	full := config.Store{Address: address, TLS: valkey.TLSFiles{CA: cert, Cert: mine, Key: mineKey}}
 	if err := ask(t, full); !errors.Is(err, coordination.ErrNoGroup) {
 		t.Errorf("with both certificates: %v", err)
 	}
 	for name, change := range map[string]func(*config.Store){
-		"without our certificate": func(c *config.Store) { c.CertFile, c.KeyFile = "", "" },
-		"with another CA":         func(c *config.Store) { c.CAFile = mine },
-		"without TLS":             func(c *config.Store) { c.CAFile = "" },
+		"without our certificate": func(c *config.Store) { c.TLS.Cert, c.TLS.Key = "", "" },
+		"with another CA":         func(c *config.Store) { c.TLS.CA = mine },
+		"without TLS":             func(c *config.Store) { c.TLS.CA = "" },
 	} {
 		c := full
 		change(&c)
@@ -91,7 +92,7 @@ func TestOpenRejectsAnInvalidCA(t *testing.T) {
 	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := ask(t, config.Store{Address: "127.0.0.1:1", CAFile: path}); err == nil || !strings.Contains(err.Error(), "no certificate") {
+	if err := ask(t, config.Store{Address: "127.0.0.1:1", TLS: valkey.TLSFiles{CA: path}}); err == nil || !strings.Contains(err.Error(), "no certificate") {
 		t.Errorf("error %v", err)
 	}
 }
