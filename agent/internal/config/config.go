@@ -73,7 +73,6 @@ func (c *Config) settings() []*setting {
 		{
 			flag: "cri-polling-interval", env: "CRI_POLLING_INTERVAL", initial: "1s", parse: duration(&c.PollingInterval, 10*time.Millisecond),
 			usage: "interval between polls of the runtime while it sends no events",
-			fix:   "specify a duration of 10ms or more, such as 1s",
 		},
 		{
 			flag: "ready-port", env: "READY_PORT", initial: "80", parse: port(&c.ReadyPort),
@@ -84,7 +83,6 @@ func (c *Config) settings() []*setting {
 		{
 			flag: "remove-stopped-containers", env: "REMOVE_STOPPED_CONTAINERS", initial: "true", parse: flagValue(&c.RemoveStopped),
 			usage: "remove containers that were stopped by a restart order, so that the kubelet starts new ones without back-off; kubectl logs --previous does not show removed containers",
-			fix:   "specify true or false",
 		},
 		logLevel(&c.LogLevel),
 	}
@@ -97,7 +95,6 @@ func gracePeriod(into *time.Duration, initial string) *setting {
 	return &setting{
 		flag: "worker-termination-grace-period", env: "WORKER_TERMINATION_GRACE_PERIOD", initial: initial, parse: duration(into, 0),
 		usage: "time between the stop signal and SIGKILL when a restart order stops the worker",
-		fix:   "specify a duration such as 10s",
 	}
 }
 
@@ -115,7 +112,6 @@ func logLevel(into *slog.Level) *setting {
 	return &setting{
 		flag: "log-level", env: "LOG_LEVEL", initial: "info", parse: level(into),
 		usage: "log level: debug, info, warn or error",
-		fix:   "specify one of debug, info, warn, error",
 	}
 }
 
@@ -245,22 +241,18 @@ func (c *Exec) stopSettings() []*setting {
 		{
 			flag: checkpointGrace, env: "CHECKPOINT_GRACE_PERIOD", initial: "0s", parse: duration(&c.CheckpointGrace, 0),
 			usage: "how long a restart order waits for a worker that is writing a checkpoint, see HOLDFAST_CHECKPOINT_FILE",
-			fix:   "specify a duration such as 30s",
 		},
 		{
 			flag: "pod-termination-grace-period", env: "POD_TERMINATION_GRACE_PERIOD", initial: "30s", parse: duration(&c.PodGrace, 0),
 			usage: "terminationGracePeriodSeconds of the pod; when the pod is deleted, the worker is killed shortly before this time",
-			fix:   "specify the pod's value as a duration, such as 30s",
 		},
 		{
 			flag: "max-stops-per-minute", env: "MAX_STOPS_PER_MINUTE", initial: "60", parse: number(&c.MaxStops, 1),
 			usage: "maximum number of restart orders per minute; the supervisor rejects more, and requests a recreation of the group",
-			fix:   "specify a number of 1 or more",
 		},
 		{
 			flag: "exit-without-store-after", env: "EXIT_WITHOUT_STORE_AFTER", initial: "0s", parse: period(&c.AloneLimit),
 			usage: "how long a worker that is not running waits for an unreachable store before the supervisor exits, so that the owner of the pod handles it; 0s means no limit",
-			fix:   "specify a duration of 1s or more, such as 1m, or 0s",
 		},
 		volume,
 		logLevel(&c.LogLevel),
@@ -272,18 +264,15 @@ func (c *Exec) progressSettings() []*setting {
 		{
 			flag: progressTimeout, env: "PROGRESS_TIMEOUT", initial: "0s", parse: period(&c.Progress.Timeout),
 			usage: "a worker that reports no progress for this long is considered hung: it is killed, and the group restarts; 0s disables this",
-			fix:   "specify a duration of 1s or more, such as 2m, or 0s",
 		},
 		{
 			flag: "progress-start-timeout", env: "PROGRESS_START_TIMEOUT", initial: "0s", parse: period(&c.Progress.Start),
 			usage: "maximum time from the start of a worker to its first progress report; 0s means no limit",
-			fix:   "specify a duration of 1s or more, such as 10m, or 0s",
 		},
 		{
 			flag: "progress-from", env: "PROGRESS_FROM", initial: FromFile,
-			parse: matching(&c.ProgressFrom, regexp.MustCompile(`^(file|output)$`), "a way to report progress"),
+			parse: matching(&c.ProgressFrom, regexp.MustCompile(`^(file|output)$`), "file or output"),
 			usage: "how the worker reports progress: file (it touches HOLDFAST_PROGRESS_FILE) or output (it writes output)",
-			fix:   "specify file or output",
 		},
 	}
 }
@@ -309,22 +298,18 @@ func (c *Exec) slotSettings() []*setting {
 				return first(v)
 			},
 			usage: "job-global-index of the first Job of the replicatedJob; if set, the worker follows slots that move to other pods, and can run in any slot of the replicatedJob",
-			fix:   "specify the number of Jobs of the replicatedJobs before this one",
 		},
 		{
 			flag: "first-job-group-index", env: "HOLDFAST_FIRST_JOB_GROUP_INDEX", optional: true, parse: number(&c.FirstGroup, 0),
 			usage: "job-group-index of the first Job of the replicatedJob",
-			fix:   "specify the number of Jobs of the replicatedJobs of the same group before this one",
 		},
 		{
 			flag: "subdomain", env: "HOLDFAST_SUBDOMAIN", optional: true, parse: text(&c.Subdomain),
 			usage: "subdomain of the pods; host names of slots end in it",
-			fix:   "specify spec.network.subdomain of the JobSet",
 		},
 		{
 			flag: "round-variables", env: "ROUND_VARIABLES", optional: true, parse: variables(&c.RoundVariables),
 			usage: "comma-separated environment variables of the worker, such as the name of a rendezvous; each start appends -<generation>-<restart count> to their values",
-			fix:   "specify names of variables, such as PET_RDZV_ID",
 		},
 	}
 }

@@ -25,7 +25,7 @@ type setting struct {
 	env      string // environment variables whose values, joined by dashes, are the default; named in messages
 	initial  string // default if neither the flag nor the variable is set
 	usage    string
-	fix      string // what to do if it is missing or invalid
+	fix      string // what to do if it is missing or invalid; empty if the error says enough
 	optional bool   // may be empty, in which case it is not parsed
 	parse    func(value string) error
 	value    string
@@ -76,7 +76,10 @@ func (r *reader) add(format string, args ...any) {
 // bad records what is wrong with a setting, where it is set, and how to fix it.
 func (r *reader) bad(name, what string) {
 	i := slices.IndexFunc(r.settings, func(s *setting) bool { return s.flag == name })
-	r.add("--%s (environment: %s) %s; %s", name, r.settings[i].env, what, r.settings[i].fix)
+	if fix := r.settings[i].fix; fix != "" {
+		what += "; " + fix
+	}
+	r.add("--%s (environment: %s) %s", name, r.settings[i].env, what)
 }
 
 func (r *reader) err() error {
@@ -181,7 +184,7 @@ func period(into *time.Duration) func(string) error {
 			return err
 		}
 		if *into > 0 && *into < time.Second {
-			return fmt.Errorf("is %s", *into)
+			return fmt.Errorf("is %s, neither 0s nor at least 1s", *into)
 		}
 		return nil
 	}
@@ -190,7 +193,7 @@ func period(into *time.Duration) func(string) error {
 func level(into *slog.Level) func(string) error {
 	return func(v string) error {
 		if into.UnmarshalText([]byte(v)) != nil {
-			return fmt.Errorf("is %q, not a log level", v)
+			return fmt.Errorf("is %q, not debug, info, warn or error", v)
 		}
 		return nil
 	}
@@ -258,7 +261,7 @@ func variables(into *[]string) func(string) error {
 	return func(v string) error {
 		list := strings.Split(v, ",")
 		if slices.ContainsFunc(list, func(name string) bool { return !variableName.MatchString(name) }) {
-			return fmt.Errorf("is %q", v)
+			return fmt.Errorf("is %q, not names of variables, separated by commas", v)
 		}
 		*into = list
 		return nil

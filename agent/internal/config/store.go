@@ -19,7 +19,6 @@ func (s *Store) settings() []*setting {
 		{
 			flag: "valkey-username", env: "VALKEY_USERNAME", optional: true, parse: text(&s.Username),
 			usage: "ACL user of the store",
-			fix:   "specify the user's name",
 		},
 		{
 			flag: "valkey-password-file", env: "VALKEY_PASSWORD_FILE", optional: true, parse: file(&s.PasswordFile),
@@ -44,12 +43,10 @@ func (s *Store) settings() []*setting {
 		{
 			flag: "valkey-tls-server-name", env: "VALKEY_TLS_SERVER_NAME", optional: true, parse: text(&s.TLS.ServerName),
 			usage: "server name in the store's certificate; defaults to the host of the address",
-			fix:   "specify a name that is in the certificate",
 		},
 		{
 			flag: "relay-from", env: "RELAY_FROM", initial: "0", parse: number(&s.RelayFrom, 0),
 			usage: "minimum number of workers of a replicatedJob for every hundredth agent to relay the store's messages to the others; must be the same for all agents; 0 disables relays",
-			fix:   "specify a number such as 2000, or 0",
 		},
 	}
 }
