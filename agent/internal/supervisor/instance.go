@@ -123,11 +123,11 @@ const CheckpointVariable = "HOLDFAST_CHECKPOINT_FILE"
 
 // inRound returns a program with the environment of a round.
 func (s *Supervisor) inRound(p process.Spec, r round) process.Spec {
-	added := strings.Fields(string(startup.Env(s.options.Group, r.generation, r.number)))
+	added := strings.Fields(string(startup.Env(s.options.JobSetUID, r.generation, r.number)))
 	if s.options.CheckpointFile != "" {
 		added = append(added, CheckpointVariable+"="+s.options.CheckpointFile)
 	}
-	if p := s.options.Progress; p != nil && p.variable() != "" {
+	if p := s.options.Source; p != nil && p.variable() != "" {
 		added = append(added, p.variable())
 	}
 	p.Env = overlay(p.Env, append(added, s.named(p.Env, r)...))

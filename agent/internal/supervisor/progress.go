@@ -24,17 +24,17 @@ type Progress interface {
 // noteProgress updates the progress of the newest instance. The caller must hold the lock.
 func (s *Supervisor) noteProgress() {
 	i := s.newest()
-	if s.options.Progress == nil || i == nil || i.startedAt.IsZero() || i.dead {
+	if s.options.Source == nil || i == nil || i.startedAt.IsZero() || i.dead {
 		return
 	}
-	i.progress = s.options.Progress.count() - i.before
+	i.progress = s.options.Source.count() - i.before
 }
 
 // beginProgress is called before an instance's program starts.
 func (s *Supervisor) beginProgress(i *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.options.Progress; p != nil {
+	if p := s.options.Source; p != nil {
 		p.clear()
 		i.before = p.count()
 	}

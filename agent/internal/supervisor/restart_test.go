@@ -124,7 +124,7 @@ func TestOrdersBeyondTheLimitPerMinuteAreRefusedAndReported(t *testing.T) {
 // A template for warm starts may import modules for minutes.
 func TestAWorkerThatWaitsForItsTemplateCanBeStopped(t *testing.T) {
 	var asked atomic.Bool
-	s := New(Options{Start: nobody, Await: func(ctx context.Context) { asked.Store(true); <-ctx.Done() }, Log: quiet()})
+	s := New(Options{Parts: Parts{Start: nobody, Await: func(ctx context.Context) { asked.Store(true); <-ctx.Done() }, Log: quiet()}})
 	s.Prepare()
 	id := observe(s)[0].ID
 	s.Start(id, 1, 0, "")
@@ -136,7 +136,7 @@ func TestAWorkerThatWaitsForItsTemplateCanBeStopped(t *testing.T) {
 }
 
 func TestAProgramThatCannotBeStartedCountsAsADeath(t *testing.T) {
-	s := New(Options{Start: nobody, Log: quiet()})
+	s := New(Options{Parts: Parts{Start: nobody, Log: quiet()}})
 	s.Prepare()
 	id := observe(s)[0].ID
 	s.Start(id, 1, 0, "")

@@ -31,15 +31,20 @@ const progressFile = "progress"
 
 // Parts holds the dependencies of a supervisor.
 type Parts struct {
-	Program process.Spec
-	Start   func(process.Spec) (*process.Child, error)
-	Await   func(context.Context) // see Options
+	Program process.Spec // without the variables of a round
+	// Start runs the program: Reaper.Start, or process.Start if several supervisors share a process.
+	Start func(process.Spec) (*process.Child, error)
+	// Await waits until a program can be started; nil if that is always possible.
+	Await func(context.Context)
+	// End ends the process tree. The default is Child.End.
+	End     func(c *process.Child, first syscall.Signal, grace time.Duration) error
 	Store   rounds.Members
 	Signals <-chan os.Signal // received by this process
 	Output  [2]io.Writer     // destination of the worker's output, if it is read; nil: this process's output
-	// MemoryKills is described in Options.
+	// MemoryKills returns the number of out-of-memory kills in this container. The default is process.OutOfMemoryKills.
 	MemoryKills func() (n uint64, ok bool)
-	// Hosts is described in Slots.
+	// Hosts returns the host names of the pods that currently occupy the given slots of a group. It omits slots whose pod
+	// has the same name as the slot.
 	Hosts func(ctx context.Context, group string, slots []string) (map[string]string, error)
 	Log   *slog.Logger
 }
@@ -98,14 +103,7 @@ type run struct {
 
 func newRun(c config.Exec, p Parts) *run {
 	r := &run{Parts: p, config: c, memory: worker.Fresh(), leaving: make(chan struct{})}
-	o := Options{
-		Group: c.JobSetUID, Program: p.Program, Start: p.Start, Await: p.Await, Log: p.Log,
-		RoundVariables: c.RoundVariables,
-		GracePeriod:    c.GracePeriod, CheckpointGrace: c.CheckpointGrace, MemoryKills: p.MemoryKills,
-	}
-	if c.AnySlot {
-		o.Slots = &Slots{FirstGlobal: c.FirstGlobal, FirstGroup: c.FirstGroup, Subdomain: c.Subdomain, Hosts: p.Hosts}
-	}
+	o := Options{Exec: c, Parts: p}
 	if c.StartupDir != "" {
 		var err error
 		if r.memory, err = startup.Load(c.StartupDir, c.PodUID); err != nil { // saved by an earlier supervisor, whose container has exited
@@ -126,9 +124,9 @@ func (r *run) lookForProgress(o *Options) {
 	case c.Progress.Timeout == 0:
 	case c.ProgressFrom == config.FromOutput:
 		r.output = newOutputProgress([2]io.Writer{cmp.Or[io.Writer](r.Output[0], os.Stdout), cmp.Or[io.Writer](r.Output[1], os.Stderr)})
-		o.Progress, o.Start = r.output, r.output.through(o.Start)
+		o.Source, o.Start = r.output, r.output.through(o.Start)
 	default:
-		o.Progress = NewProgressFile(filepath.Join(c.StartupDir, progressFile))
+		o.Source = NewProgressFile(filepath.Join(c.StartupDir, progressFile))
 	}
 }
 

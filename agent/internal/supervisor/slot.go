@@ -13,19 +13,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Slots holds what a supervisor needs to run a worker in any slot of its stage.
-type Slots struct {
-	// FirstGlobal and FirstGroup are the numbers of Jobs before the first Job of the stage, in the JobSet and in the
-	// group of replicatedJobs.
-	FirstGlobal, FirstGroup int64
-	// Subdomain follows the name of a slot in a host name. Without it, the name may be part of a path, which belongs to the
-	// slot and not to the pod. If it is empty, each name counts as a host name.
-	Subdomain string
-	// Hosts returns the host names of the pods that currently occupy the given slots of a group. It omits slots whose pod
-	// has the same name as the slot.
-	Hosts func(ctx context.Context, group string, slots []string) (map[string]string, error)
-}
-
 const (
 	hostsTimeout = 3 * time.Second
 	hostsRetry   = 200 * time.Millisecond
@@ -44,13 +31,13 @@ var label = regexp.MustCompile(`[a-z0-9-]+`)
 // placed returns the requested ending.
 func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	p := s.options.Program
-	if s.options.Slots == nil {
+	if !s.options.AnySlot {
 		return p, nil
 	}
-	if position, ok := coordination.PositionOf(r.slot, s.options.Slots.FirstGlobal, s.options.Slots.FirstGroup); ok {
+	if position, ok := coordination.PositionOf(r.slot, s.options.FirstGlobal, s.options.FirstGroup); ok {
 		p = mapped(p, position.Fill)
 	}
-	hostName := s.options.Slots.hostName()
+	hostName := hostNameIn(s.options.Subdomain)
 	slots := slotsIn(p, hostName)
 	if len(slots) == 0 {
 		return p, nil
@@ -64,12 +51,14 @@ func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	}), order
 }
 
-// hostName returns an expression that matches host names of slots. It may also match other names.
-func (o *Slots) hostName() *regexp.Regexp {
-	if o.Subdomain == "" {
+// hostNameIn returns an expression that matches host names of slots. It may also match other names. A name of a slot that
+// is not followed by the subdomain may be part of a path, which belongs to the slot and not to the pod. If the subdomain is
+// not known, each name counts as a host name.
+func hostNameIn(subdomain string) *regexp.Regexp {
+	if subdomain == "" {
 		return label
 	}
-	return regexp.MustCompile(label.String() + `\.` + regexp.QuoteMeta(o.Subdomain) + "($|[^a-z0-9-])")
+	return regexp.MustCompile(label.String() + `\.` + regexp.QuoteMeta(subdomain) + "($|[^a-z0-9-])")
 }
 
 // replaced calls change for the first label of each host name in a text, and returns the text with the results.
@@ -88,7 +77,7 @@ func (s *Supervisor) hosts(i *instance, slots []string) (map[string]string, *end
 func (s *Supervisor) askHosts(ctx context.Context, slots []string) map[string]string {
 	for failures := 0; ; failures++ {
 		one, cancel := context.WithTimeout(ctx, hostsTimeout)
-		hosts, err := s.options.Slots.Hosts(one, s.options.Group, slots)
+		hosts, err := s.options.Hosts(one, s.options.JobSetUID, slots)
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return hosts

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
@@ -22,7 +23,10 @@ func inSlot(spec process.Spec, hosts func(context.Context, []string) (map[string
 	ofGroup := func(ctx context.Context, _ string, slots []string) (map[string]string, error) {
 		return hosts(ctx, slots)
 	}
-	return New(Options{Program: spec, Start: nobody, Log: quiet(), Slots: &Slots{FirstGlobal: 4, FirstGroup: 1, Hosts: ofGroup}})
+	return New(Options{
+		Exec:  config.Exec{AnySlot: true, FirstGlobal: 4, FirstGroup: 1},
+		Parts: Parts{Program: spec, Start: nobody, Log: quiet(), Hosts: ofGroup},
+	})
 }
 
 func TestTheProgramIsPlacedInItsSlot(t *testing.T) {
@@ -65,7 +69,7 @@ func TestPathsWithTheNameOfASlotStay(t *testing.T) {
 	s := inSlot(spec, func(_ context.Context, slots []string) (map[string]string, error) {
 		return map[string]string{"js-w-0-0": "js-w-spares-1"}, nil
 	})
-	s.options.Slots.Subdomain = "js"
+	s.options.Subdomain = "js"
 	got, _ := s.placed(newInstance("a", 1), round{slot: "js-w-0-0"})
 	want := []string{"python", "--master=tcp://js-w-spares-1.js:29500", "--save=/data/js-w-0-0", "--log=js-w-0-0.jsonl", "--peers=js-w-spares-1.js,js-w-spares-1.js.ns.svc"}
 	if !slices.Equal(got.Args, want) {

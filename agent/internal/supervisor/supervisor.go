@@ -15,11 +15,11 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"log/slog"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
@@ -191,30 +191,10 @@ func (s *Supervisor) find(id string) *instance {
 
 // Options configure a Supervisor.
 type Options struct {
-	Group   string       // UID of the JobSet
-	Program process.Spec // without the variables of a round
-	// Start runs the program: Reaper.Start, or process.Start if several supervisors share a process.
-	Start func(process.Spec) (*process.Child, error)
-	// Await waits until a program can be started; nil if that is always possible.
-	Await func(context.Context)
-	// End ends the process tree. The default is Child.End.
-	End func(c *process.Child, first syscall.Signal, grace time.Duration) error
-	Log *slog.Logger
+	config.Exec
+	Parts
 
-	// RoundVariables lists variables of the program that get the epoch and the round appended to their values, so that
-	// the values differ in each round.
-	RoundVariables []string
-
-	Slots *Slots // nil: the worker runs in the pod's own slot only
-
-	After int64 // Unix microseconds; when an earlier supervisor of this pod created its last instance
-
-	// MemoryKills returns the number of out-of-memory kills in this container. The default is process.OutOfMemoryKills.
-	MemoryKills func() (n uint64, ok bool)
-
-	GracePeriod     time.Duration // between SIGTERM and SIGKILL when the worker must restart
-	CheckpointFile  string        // exists while the worker writes a checkpoint; empty: the worker does not report checkpoints
-	CheckpointGrace time.Duration // how long a restart waits for that file to be removed
-
-	Progress Progress // how the worker reports progress; nil if it does not
+	After          int64    // Unix microseconds; when an earlier supervisor of this pod created its last instance
+	CheckpointFile string   // exists while the worker writes a checkpoint; empty: the worker does not report checkpoints
+	Source         Progress // how the worker reports progress; nil if it does not
 }

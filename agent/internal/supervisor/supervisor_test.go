@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/agent/internal/testing/workers"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
@@ -27,8 +28,11 @@ func observe(s *Supervisor) []worker.Process {
 // direct returns a supervisor without a group.
 func direct(t *testing.T, w *workers.Recorder, role string, change ...func(*Options)) *Supervisor {
 	o := Options{
-		Group: "uid", Start: process.Start, Log: quiet(),
-		Program: process.Spec{Path: os.Args[0], Args: os.Args[:1], Env: w.Env(role, "slot")},
+		Exec: config.Exec{Identity: config.Identity{JobSetUID: "uid"}},
+		Parts: Parts{
+			Start: process.Start, Log: quiet(),
+			Program: process.Spec{Path: os.Args[0], Args: os.Args[:1], Env: w.Env(role, "slot")},
+		},
 	}
 	for _, c := range change {
 		c(&o)
@@ -318,7 +322,8 @@ func TestOverlay(t *testing.T) {
 // Workers from different restarts must not use the same rendezvous ID.
 func TestRoundVariablesHaveTheRound(t *testing.T) {
 	s := New(Options{
-		Group: "uid", Program: process.Spec{Env: []string{"PET_RDZV_ID=run", "PET_RDZV_BACKEND=c10d"}}, RoundVariables: []string{"PET_RDZV_ID", "ABSENT"},
+		Exec:  config.Exec{Identity: config.Identity{JobSetUID: "uid"}, RoundVariables: []string{"PET_RDZV_ID", "ABSENT"}},
+		Parts: Parts{Program: process.Spec{Env: []string{"PET_RDZV_ID=run", "PET_RDZV_BACKEND=c10d"}}},
 	})
 	got := strings.Join(s.inRound(s.options.Program, round{generation: 2, number: 5}).Env, " ")
 	want := "PET_RDZV_BACKEND=c10d HOLDFAST_RESTART_EPOCH=2 HOLDFAST_RESTART_ROUND=5 HOLDFAST_RENDEZVOUS_ID=uid-2-5 PET_RDZV_ID=run-2-5"
