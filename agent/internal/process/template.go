@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -47,7 +48,7 @@ type Templates struct {
 // template is one process that has imported the modules, or is importing them.
 type template struct {
 	pid    int
-	socket *os.File
+	socket *net.UnixConn
 	ready  chan struct{} // closed when it has imported all modules or is dead
 }
 
@@ -109,11 +110,16 @@ func (t *Templates) begin() (*template, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the socket of a template: %w", err)
 	}
-	one := &template{socket: os.NewFile(uintptr(ends[0]), "template"), ready: make(chan struct{})}
-	one.pid, err = t.reaper.startTemplate(t.spec, uintptr(ends[1]))
-	syscall.Close(ends[1])
+	defer syscall.Close(ends[1])
+	file := os.NewFile(uintptr(ends[0]), "template")
+	defer file.Close()
+	conn, err := net.FileConn(file)
 	if err != nil {
-		one.socket.Close()
+		return nil, fmt.Errorf("creating the socket of a template: %w", err)
+	}
+	one := &template{socket: conn.(*net.UnixConn), ready: make(chan struct{})}
+	if one.pid, err = t.reaper.startTemplate(t.spec, uintptr(ends[1])); err != nil {
+		conn.Close()
 		return nil, err
 	}
 	t.set(one)
@@ -242,42 +248,21 @@ func (t *template) fork(s Spec) (pid int, err error) {
 }
 
 func (t *template) write(message []byte, files []int, deadline time.Time) error {
-	if err := t.wait(unix.POLLOUT, deadline); err != nil {
+	if err := t.socket.SetWriteDeadline(deadline); err != nil {
 		return err
 	}
-	return unix.Sendmsg(int(t.socket.Fd()), message, unix.UnixRights(files...), nil, unix.MSG_NOSIGNAL)
+	_, _, err := t.socket.WriteMsgUnix(message, unix.UnixRights(files...), nil)
+	return err
 }
 
+// read returns the next message. A zero deadline means no limit.
 func (t *template) read(deadline time.Time) (string, error) {
-	if err := t.wait(unix.POLLIN, deadline); err != nil {
+	if err := t.socket.SetReadDeadline(deadline); err != nil {
 		return "", err
 	}
 	var b [4096]byte
-	n, err := unix.Read(int(t.socket.Fd()), b[:])
-	if err == nil && n == 0 {
-		err = errors.New("the template has exited")
-	}
-	return string(b[:max(0, n)]), err
-}
-
-// wait waits until the socket is ready. A zero deadline means no limit.
-func (t *template) wait(events int16, deadline time.Time) error {
-	for {
-		left := -1
-		if !deadline.IsZero() {
-			left = max(0, int(time.Until(deadline).Milliseconds()))
-		}
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(t.socket.Fd()), Events: events}}, left)
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return err
-		case n == 0:
-			return os.ErrDeadlineExceeded
-		default:
-			return nil
-		}
-	}
+	n, err := t.socket.Read(b[:])
+	return string(b[:n]), err
 }
 
 // startTemplate starts a template, which does not belong to any tree.
