@@ -42,7 +42,7 @@ func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	if len(slots) == 0 {
 		return p, nil
 	}
-	hosts, order := s.hosts(i, slots)
+	hosts, order := unlessEnded(i, func(ctx context.Context) map[string]string { return s.askHosts(ctx, slots) })
 	if len(hosts) == 0 {
 		return p, order
 	}
@@ -69,11 +69,7 @@ func replaced(text string, hostName *regexp.Regexp, change func(name string) str
 	})
 }
 
-// hosts queries the store until it replies, or until the instance is asked to stop.
-func (s *Supervisor) hosts(i *instance, slots []string) (map[string]string, *ending) {
-	return unlessEnded(i, func(ctx context.Context) map[string]string { return s.askHosts(ctx, slots) })
-}
-
+// askHosts queries the store until it replies.
 func (s *Supervisor) askHosts(ctx context.Context, slots []string) map[string]string {
 	for failures := 0; ; failures++ {
 		one, cancel := context.WithTimeout(ctx, hostsTimeout)
