@@ -59,31 +59,19 @@ func Parse(args []string, getenv func(string) string) (Config, error) {
 
 func (c *Config) settings() []*setting {
 	return []*setting{
-		{
-			flag: "worker-container-name", env: "WORKER_CONTAINER_NAME", initial: "worker", parse: text(&c.ContainerName),
-			usage: "name of the worker's container",
-			fix:   "specify the name in spec.containers",
-		},
-		gracePeriod(&c.GracePeriod, "10s"),
-		{
-			flag: "cri-socket-path", env: "CRI_SOCKET_PATH", initial: "unix:///run/containerd/containerd.sock", parse: socket(&c.CRISocket),
-			usage: "socket of the container runtime",
-			fix:   "specify unix:// and the absolute path at which the runtime's socket is mounted",
-		},
-		{
-			flag: "cri-polling-interval", env: "CRI_POLLING_INTERVAL", initial: "1s", parse: duration(&c.PollingInterval, 10*time.Millisecond),
-			usage: "interval between polls of the runtime while it sends no events",
-		},
-		{
-			flag: "ready-port", env: "READY_PORT", initial: "80", parse: port(&c.ReadyPort),
-			usage: "port of /ready",
-			fix:   "specify a port from 1 to 65535, the same as in the startupProbe",
-		},
-		startupFolder(&c.StartupDir, "/app/startup"),
-		{
-			flag: "remove-stopped-containers", env: "REMOVE_STOPPED_CONTAINERS", initial: "true", parse: flagValue(&c.RemoveStopped),
-			usage: "remove containers that were stopped by a restart order, so that the kubelet starts new ones without back-off; kubectl logs --previous does not show removed containers",
-		},
+		newSetting("worker-container-name", "WORKER_CONTAINER_NAME", text(&c.ContainerName), "name of the worker's container",
+			"specify the name in spec.containers").or("worker"),
+		gracePeriod(&c.GracePeriod).or("10s"),
+		newSetting("cri-socket-path", "CRI_SOCKET_PATH", socket(&c.CRISocket), "socket of the container runtime",
+			"specify unix:// and the absolute path at which the runtime's socket is mounted").or("unix:///run/containerd/containerd.sock"),
+		newSetting("cri-polling-interval", "CRI_POLLING_INTERVAL", duration(&c.PollingInterval, 10*time.Millisecond),
+			"interval between polls of the runtime while it sends no events", "").or("1s"),
+		newSetting("ready-port", "READY_PORT", port(&c.ReadyPort), "port of /ready",
+			"specify a port from 1 to 65535, the same as in the startupProbe").or("80"),
+		startupFolder(&c.StartupDir).or("/app/startup"),
+		newSetting("remove-stopped-containers", "REMOVE_STOPPED_CONTAINERS", flagValue(&c.RemoveStopped),
+			"remove containers that were stopped by a restart order, so that the kubelet starts new ones without back-off; kubectl logs --previous does not show removed containers", "").
+			or("true"),
 		logLevel(&c.LogLevel),
 	}
 }
@@ -91,28 +79,19 @@ func (c *Config) settings() []*setting {
 // gracePeriod returns the setting of the worker's grace period. The supervisor's default is 0s. A worker that is being
 // restarted cannot save any state that its group still agrees on, unless it has announced that it is writing a
 // checkpoint.
-func gracePeriod(into *time.Duration, initial string) *setting {
-	return &setting{
-		flag: "worker-termination-grace-period", env: "WORKER_TERMINATION_GRACE_PERIOD", initial: initial, parse: duration(into, 0),
-		usage: "time between the stop signal and SIGKILL when a restart order stops the worker",
-	}
+func gracePeriod(into *time.Duration) *setting {
+	return newSetting("worker-termination-grace-period", "WORKER_TERMINATION_GRACE_PERIOD", duration(into, 0),
+		"time between the stop signal and SIGKILL when a restart order stops the worker", "")
 }
 
 const startupDir = "startup-dir"
 
-func startupFolder(into *string, initial string) *setting {
-	return &setting{
-		flag: startupDir, env: "STARTUP_DIR", initial: initial, parse: folder(into),
-		usage: "folder on a volume with the lifetime of the pod",
-		fix:   "mount an emptyDir there",
-	}
+func startupFolder(into *string) *setting {
+	return newSetting(startupDir, "STARTUP_DIR", folder(into), "folder on a volume with the lifetime of the pod", "mount an emptyDir there")
 }
 
 func logLevel(into *slog.Level) *setting {
-	return &setting{
-		flag: "log-level", env: "LOG_LEVEL", initial: "info", parse: level(into),
-		usage: "log level: debug, info, warn or error",
-	}
+	return newSetting("log-level", "LOG_LEVEL", level(into), "log level: debug, info, warn or error", "").or("info")
 }
 
 // Identity identifies the worker.
@@ -134,37 +113,20 @@ var (
 
 func (i *Identity) settings() []*setting {
 	return []*setting{
-		{
-			flag: "worker-jobset-uid", env: "JOBSET_UID", parse: text(&i.JobSetUID),
-			usage: "UID of the JobSet",
-			fix:   "set JOBSET_UID from metadata.annotations['jobset.sigs.k8s.io/jobset-uid']",
-		},
-		{
-			flag: "worker-id", env: "JOBSET_NAME, REPLICATED_JOB_NAME, JOB_INDEX, JOB_COMPLETION_INDEX",
-			parse: matching(&i.WorkerID, slotName, "<JobSet>-<replicatedJob>-<job index>-<completion index>"),
-			usage: "slot of the worker: <JobSet>-<replicatedJob>-<job index>-<completion index>",
-			fix:   "set the four variables from the pod's annotations jobset.sigs.k8s.io/{jobset-name,replicatedjob-name,job-index} and batch.kubernetes.io/job-completion-index",
-		},
-		{
-			flag: "worker-pod-uid", env: "POD_UID", parse: text(&i.PodUID),
-			usage: "UID of this pod",
-			fix:   "set POD_UID from metadata.uid",
-		},
-		{
-			flag: "worker-pod-epoch", env: "HOLDFAST_POD_EPOCH", optional: true, parse: number(&i.PodEpoch, 1),
-			usage: "generation of the group that this pod was created for; the agent does not join an earlier one",
-			fix:   "set HOLDFAST_POD_EPOCH from metadata.annotations['holdfast.dev/epoch'], or omit it",
-		},
-		{
-			flag: "pod-name", env: "HOLDFAST_POD_NAME", optional: true, parse: matching(&i.Place.PodName, objectName, "a name"),
-			usage: "name of this pod, for the restart history",
-			fix:   "set HOLDFAST_POD_NAME from metadata.name",
-		},
-		{
-			flag: "node-name", env: "HOLDFAST_NODE_NAME", optional: true, parse: matching(&i.Place.Node, objectName, "a name"),
-			usage: "name of this pod's node, for the restart history",
-			fix:   "set HOLDFAST_NODE_NAME from spec.nodeName",
-		},
+		newSetting("worker-jobset-uid", "JOBSET_UID", text(&i.JobSetUID), "UID of the JobSet",
+			"set JOBSET_UID from metadata.annotations['jobset.sigs.k8s.io/jobset-uid']"),
+		newSetting("worker-id", "JOBSET_NAME, REPLICATED_JOB_NAME, JOB_INDEX, JOB_COMPLETION_INDEX",
+			matching(&i.WorkerID, slotName, "<JobSet>-<replicatedJob>-<job index>-<completion index>"),
+			"slot of the worker: <JobSet>-<replicatedJob>-<job index>-<completion index>",
+			"set the four variables from the pod's annotations jobset.sigs.k8s.io/{jobset-name,replicatedjob-name,job-index} and batch.kubernetes.io/job-completion-index"),
+		newSetting("worker-pod-uid", "POD_UID", text(&i.PodUID), "UID of this pod", "set POD_UID from metadata.uid"),
+		newSetting("worker-pod-epoch", "HOLDFAST_POD_EPOCH", number(&i.PodEpoch, 1),
+			"generation of the group that this pod was created for; the agent does not join an earlier one",
+			"set HOLDFAST_POD_EPOCH from metadata.annotations['holdfast.dev/epoch'], or omit it").orNone(),
+		newSetting("pod-name", "HOLDFAST_POD_NAME", matching(&i.Place.PodName, objectName, "a name"), "name of this pod, for the restart history",
+			"set HOLDFAST_POD_NAME from metadata.name").orNone(),
+		newSetting("node-name", "HOLDFAST_NODE_NAME", matching(&i.Place.Node, objectName, "a name"), "name of this pod's node, for the restart history",
+			"set HOLDFAST_NODE_NAME from spec.nodeName").orNone(),
 	}
 }
 
@@ -234,82 +196,56 @@ const (
 
 // stopSettings returns the settings that configure how the worker is stopped, and those of the supervisor itself.
 func (c *Exec) stopSettings() []*setting {
-	volume := startupFolder(&c.StartupDir, "")
-	volume.optional = true
 	return []*setting{
-		gracePeriod(&c.GracePeriod, "0s"),
-		{
-			flag: checkpointGrace, env: "CHECKPOINT_GRACE_PERIOD", initial: "0s", parse: duration(&c.CheckpointGrace, 0),
-			usage: "how long a restart order waits for a worker that is writing a checkpoint, see HOLDFAST_CHECKPOINT_FILE",
-		},
-		{
-			flag: "pod-termination-grace-period", env: "POD_TERMINATION_GRACE_PERIOD", initial: "30s", parse: duration(&c.PodGrace, 0),
-			usage: "terminationGracePeriodSeconds of the pod; when the pod is deleted, the worker is killed shortly before this time",
-		},
-		{
-			flag: "max-stops-per-minute", env: "MAX_STOPS_PER_MINUTE", initial: "60", parse: number(&c.MaxStops, 1),
-			usage: "maximum number of restart orders per minute; the supervisor rejects more, and requests a recreation of the group",
-		},
-		{
-			flag: "exit-without-store-after", env: "EXIT_WITHOUT_STORE_AFTER", initial: "0s", parse: period(&c.AloneLimit),
-			usage: "how long a worker that is not running waits for an unreachable store before the supervisor exits, so that the owner of the pod handles it; 0s means no limit",
-		},
-		volume,
+		gracePeriod(&c.GracePeriod).or("0s"),
+		newSetting(checkpointGrace, "CHECKPOINT_GRACE_PERIOD", duration(&c.CheckpointGrace, 0),
+			"how long a restart order waits for a worker that is writing a checkpoint, see HOLDFAST_CHECKPOINT_FILE", "").or("0s"),
+		newSetting("pod-termination-grace-period", "POD_TERMINATION_GRACE_PERIOD", duration(&c.PodGrace, 0),
+			"terminationGracePeriodSeconds of the pod; when the pod is deleted, the worker is killed shortly before this time", "").or("30s"),
+		newSetting("max-stops-per-minute", "MAX_STOPS_PER_MINUTE", number(&c.MaxStops, 1),
+			"maximum number of restart orders per minute; the supervisor rejects more, and requests a recreation of the group", "").or("60"),
+		newSetting("exit-without-store-after", "EXIT_WITHOUT_STORE_AFTER", period(&c.AloneLimit),
+			"how long a worker that is not running waits for an unreachable store before the supervisor exits, so that the owner of the pod handles it; 0s means no limit", "").
+			or("0s"),
+		startupFolder(&c.StartupDir).orNone(),
 		logLevel(&c.LogLevel),
 	}
 }
 
 func (c *Exec) progressSettings() []*setting {
 	return []*setting{
-		{
-			flag: progressTimeout, env: "PROGRESS_TIMEOUT", initial: "0s", parse: period(&c.Progress.Timeout),
-			usage: "a worker that reports no progress for this long is considered hung: it is killed, and the group restarts; 0s disables this",
-		},
-		{
-			flag: "progress-start-timeout", env: "PROGRESS_START_TIMEOUT", initial: "0s", parse: period(&c.Progress.Start),
-			usage: "maximum time from the start of a worker to its first progress report; 0s means no limit",
-		},
-		{
-			flag: "progress-from", env: "PROGRESS_FROM", initial: FromFile,
-			parse: matching(&c.ProgressFrom, regexp.MustCompile(`^(file|output)$`), "file or output"),
-			usage: "how the worker reports progress: file (it touches HOLDFAST_PROGRESS_FILE) or output (it writes output)",
-		},
+		newSetting(progressTimeout, "PROGRESS_TIMEOUT", period(&c.Progress.Timeout),
+			"a worker that reports no progress for this long is considered hung: it is killed, and the group restarts; 0s disables this", "").or("0s"),
+		newSetting("progress-start-timeout", "PROGRESS_START_TIMEOUT", period(&c.Progress.Start),
+			"maximum time from the start of a worker to its first progress report; 0s means no limit", "").or("0s"),
+		newSetting("progress-from", "PROGRESS_FROM", matching(&c.ProgressFrom, regexp.MustCompile(`^(file|output)$`), "file or output"),
+			"how the worker reports progress: file (it touches HOLDFAST_PROGRESS_FILE) or output (it writes output)", "").or(FromFile),
 	}
 }
 
 // slotSettings returns the settings that let a pod work in a slot other than its own. The last one names variables that
 // change with each restart, in addition to those that every driver sets.
 func (c *Exec) slotSettings() []*setting {
-	first := number(&c.FirstGlobal, 0)
+	podSlot := func(v string) error {
+		c.Waits = v == "-"
+		return nil
+	}
+	first := func(v string) error {
+		c.AnySlot = true
+		return number(&c.FirstGlobal, 0)(v)
+	}
 	return []*setting{
-		{
-			flag: "pod-slot", env: "HOLDFAST_POD_SLOT", optional: true,
-			parse: func(v string) error {
-				c.Waits = v == "-"
-				return nil
-			},
-			usage: "slot assigned to the pod, or a dash while it waits for one to be assigned; empty if it works in its own slot",
-			fix:   "set HOLDFAST_POD_SLOT from metadata.annotations['holdfast.dev/slot']",
-		},
-		{
-			flag: "first-job-global-index", env: "HOLDFAST_FIRST_JOB_GLOBAL_INDEX", optional: true,
-			parse: func(v string) error {
-				c.AnySlot = true
-				return first(v)
-			},
-			usage: "job-global-index of the first Job of the replicatedJob; if set, the worker follows slots that move to other pods, and can run in any slot of the replicatedJob",
-		},
-		{
-			flag: "first-job-group-index", env: "HOLDFAST_FIRST_JOB_GROUP_INDEX", optional: true, parse: number(&c.FirstGroup, 0),
-			usage: "job-group-index of the first Job of the replicatedJob",
-		},
-		{
-			flag: "subdomain", env: "HOLDFAST_SUBDOMAIN", optional: true, parse: text(&c.Subdomain),
-			usage: "subdomain of the pods; host names of slots end in it",
-		},
-		{
-			flag: "round-variables", env: "ROUND_VARIABLES", optional: true, parse: variables(&c.RoundVariables),
-			usage: "comma-separated environment variables of the worker, such as the name of a rendezvous; each start appends -<generation>-<restart count> to their values",
-		},
+		newSetting("pod-slot", "HOLDFAST_POD_SLOT", podSlot,
+			"slot assigned to the pod, or a dash while it waits for one to be assigned; empty if it works in its own slot",
+			"set HOLDFAST_POD_SLOT from metadata.annotations['holdfast.dev/slot']").orNone(),
+		newSetting("first-job-global-index", "HOLDFAST_FIRST_JOB_GLOBAL_INDEX", first,
+			"job-global-index of the first Job of the replicatedJob; if set, the worker follows slots that move to other pods, and can run in any slot of the replicatedJob", "").
+			orNone(),
+		newSetting("first-job-group-index", "HOLDFAST_FIRST_JOB_GROUP_INDEX", number(&c.FirstGroup, 0),
+			"job-group-index of the first Job of the replicatedJob", "").orNone(),
+		newSetting("subdomain", "HOLDFAST_SUBDOMAIN", text(&c.Subdomain), "subdomain of the pods; host names of slots end in it", "").orNone(),
+		newSetting("round-variables", "ROUND_VARIABLES", variables(&c.RoundVariables),
+			"comma-separated environment variables of the worker, such as the name of a rendezvous; each start appends -<generation>-<restart count> to their values", "").
+			orNone(),
 	}
 }

@@ -31,6 +31,22 @@ type setting struct {
 	value    string
 }
 
+// newSetting returns a setting that must not be empty.
+func newSetting(flag, env string, parse func(string) error, usage, fix string) *setting {
+	return &setting{flag: flag, env: env, parse: parse, usage: usage, fix: fix}
+}
+
+func (s *setting) orNone() *setting {
+	s.optional = true
+	return s
+}
+
+// or sets the default.
+func (s *setting) or(initial string) *setting {
+	s.initial = initial
+	return s
+}
+
 // reader reads the settings of a program. A flag takes precedence over its environment variable, which takes precedence
 // over the default.
 type reader struct {

@@ -10,44 +10,20 @@ type Store struct {
 }
 
 func (s *Store) settings() []*setting {
+	const mount = "mount the Secret or ConfigMap and specify the path of its key"
 	return []*setting{
-		{
-			flag: "valkey-address", env: "VALKEY_ADDRESS", parse: address(&s.Address),
-			usage: "host:port of the store",
-			fix:   "specify the store's service, such as valkey.default.svc.cluster.local:6379",
-		},
-		{
-			flag: "valkey-username", env: "VALKEY_USERNAME", optional: true, parse: text(&s.Username),
-			usage: "ACL user of the store",
-		},
-		{
-			flag: "valkey-password-file", env: "VALKEY_PASSWORD_FILE", optional: true, parse: file(&s.PasswordFile),
-			usage: "file with the password of the store user",
-			fix:   "mount the Secret and specify the path of its key",
-		},
-		{
-			flag: "valkey-tls-ca-file", env: "VALKEY_TLS_CA_FILE", optional: true, parse: file(&s.TLS.CA),
-			usage: "file with the CA certificates of the store; enables TLS",
-			fix:   "mount the Secret or ConfigMap and specify the path of its key",
-		},
-		{
-			flag: "valkey-tls-cert-file", env: "VALKEY_TLS_CERT_FILE", optional: true, parse: file(&s.TLS.Cert),
-			usage: "file with the client certificate",
-			fix:   "mount the Secret and specify the path of tls.crt",
-		},
-		{
-			flag: "valkey-tls-key-file", env: "VALKEY_TLS_KEY_FILE", optional: true, parse: file(&s.TLS.Key),
-			usage: "file with the key of the client certificate",
-			fix:   "mount the Secret and specify the path of tls.key",
-		},
-		{
-			flag: "valkey-tls-server-name", env: "VALKEY_TLS_SERVER_NAME", optional: true, parse: text(&s.TLS.ServerName),
-			usage: "server name in the store's certificate; defaults to the host of the address",
-		},
-		{
-			flag: "relay-from", env: "RELAY_FROM", initial: "0", parse: number(&s.RelayFrom, 0),
-			usage: "minimum number of workers of a replicatedJob for every hundredth agent to relay the store's messages to the others; must be the same for all agents; 0 disables relays",
-		},
+		newSetting("valkey-address", "VALKEY_ADDRESS", address(&s.Address), "host:port of the store",
+			"specify the store's service, such as valkey.default.svc.cluster.local:6379"),
+		newSetting("valkey-username", "VALKEY_USERNAME", text(&s.Username), "ACL user of the store", "").orNone(),
+		newSetting("valkey-password-file", "VALKEY_PASSWORD_FILE", file(&s.PasswordFile), "file with the password of the store user", mount).orNone(),
+		newSetting("valkey-tls-ca-file", "VALKEY_TLS_CA_FILE", file(&s.TLS.CA), "file with the CA certificates of the store; enables TLS", mount).orNone(),
+		newSetting("valkey-tls-cert-file", "VALKEY_TLS_CERT_FILE", file(&s.TLS.Cert), "file with the client certificate", mount).orNone(),
+		newSetting("valkey-tls-key-file", "VALKEY_TLS_KEY_FILE", file(&s.TLS.Key), "file with the key of the client certificate", mount).orNone(),
+		newSetting("valkey-tls-server-name", "VALKEY_TLS_SERVER_NAME", text(&s.TLS.ServerName),
+			"server name in the store's certificate; defaults to the host of the address", "").orNone(),
+		newSetting("relay-from", "RELAY_FROM", number(&s.RelayFrom, 0),
+			"minimum number of workers of a replicatedJob for every hundredth agent to relay the store's messages to the others; must be the same for all agents; 0 disables relays", "").
+			or("0"),
 	}
 }
 
