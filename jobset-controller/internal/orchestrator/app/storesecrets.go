@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -129,37 +130,24 @@ func generatePassword() (map[string][]byte, error) {
 
 // generateCertificate returns a certificate for a store at host:port, its key, and the CA that signed it.
 func generateCertificate(address string) (map[string][]byte, error) {
-	names, err := hostNames(address)
-	if err != nil {
-		return nil, err
-	}
+	names := hostNames(address)
 	chain, key, err := cert.GenerateSelfSignedCertKeyWithOptions(cert.SelfSignedCertKeyOptions{
 		Host: names[0], AlternateDNS: names[1:], MaxAge: storeCertificateAge,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("generating the store's certificate: %w", err)
 	}
-	certificates, err := cert.ParseCertsPEM(chain)
-	if err != nil {
-		return nil, fmt.Errorf("generating the store's certificate: %w", err)
-	}
-	ca, err := cert.EncodeCertificates(certificates[len(certificates)-1])
-	if err != nil {
-		return nil, fmt.Errorf("generating the store's certificate: %w", err)
-	}
+	ca := chain[bytes.LastIndex(chain, []byte("-----BEGIN CERTIFICATE-----")):] // it follows the certificate
 	return map[string][]byte{caKey: ca, corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key}, nil
 }
 
 // hostNames returns all DNS names of a Service, given an address like service.namespace.svc:port. For any other host it
-// returns only that host.
-func hostNames(address string) ([]string, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("store address %q: want host:port: %w", address, err)
-	}
+// returns only that host. The address has been validated.
+func hostNames(address string) []string {
+	host, _, _ := net.SplitHostPort(address)
 	labels := strings.Split(host, ".")
 	if len(labels) != 3 || labels[2] != "svc" {
-		return []string{host}, nil
+		return []string{host}
 	}
-	return []string{host, labels[0], labels[0] + "." + labels[1], host + ".cluster.local"}, nil
+	return []string{host, labels[0], labels[0] + "." + labels[1], host + ".cluster.local"}
 }
