@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
@@ -64,9 +65,8 @@ type Options struct {
 
 	ElasticJobs bool // also lead the groups of ElasticJobs
 
-	ValkeyACL             bool          // create a store user and a Secret for each owner
-	ValkeyPasswordMaxAge  time.Duration // maximum age of the agents' passwords; 0 means no limit
-	ValkeyPasswordOverlap time.Duration // how long the previous password stays valid
+	ValkeyACL            bool          // create a store user and a Secret for each owner
+	ValkeyPasswordMaxAge time.Duration // maximum age of the agents' passwords; 0 means no limit
 }
 
 // NewOptions returns the defaults. The addresses differ from those of the manager in the same pod. Leader election is
@@ -99,7 +99,6 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.BoolVar(&o.ValkeyACL, "valkey-acl", false, "create a store user for each workload, which can access only its own group, and a Secret with its password in the namespace of the workload; --valkey-username must be allowed to manage users")
 	set.BoolVar(&o.ElasticJobs, "elasticjobs", false, "lead the groups of ElasticJobs with in-place restarts, as soon as the cluster serves the kind")
 	set.DurationVar(&o.ValkeyPasswordMaxAge, "valkey-password-max-age", 30*24*time.Hour, "age at which the password of a workload's store user is rotated; 0 disables rotation")
-	set.DurationVar(&o.ValkeyPasswordOverlap, "valkey-password-overlap", 10*time.Minute, "how long the old password stays valid after a rotation; must be longer than the kubelet takes to update Secrets in pods")
 }
 
 // Complete reads the configuration file, and returns a single error that lists everything that is invalid.
@@ -138,8 +137,8 @@ func (o *Options) validate() []error {
 	if o.ValkeyTLSSecret != "" && o.ValkeyTLS.CA == "" {
 		errs = append(errs, errors.New("--valkey-tls-secret: also set --valkey-tls-ca-file, to which the CA is copied"))
 	}
-	if o.ValkeyPasswordMaxAge < 0 || o.ValkeyPasswordOverlap < 0 || (o.ValkeyPasswordMaxAge > 0 && o.ValkeyPasswordMaxAge <= o.ValkeyPasswordOverlap) {
-		errs = append(errs, errors.New("--valkey-password-max-age must be longer than --valkey-password-overlap, and neither may be negative"))
+	if o.ValkeyPasswordMaxAge != 0 && o.ValkeyPasswordMaxAge <= credentials.Overlap {
+		errs = append(errs, fmt.Errorf("--valkey-password-max-age must be 0 or longer than %s, for which the old password stays valid", credentials.Overlap))
 	}
 	if o.Webhooks && (o.Agents.Store.Address == "" || o.Agents.ExecImage == "") {
 		errs = append(errs, fmt.Errorf("--webhooks adds agents to Jobs: set --%s and --%s", supervise.FlagStoreAddress, supervise.FlagExecImage))

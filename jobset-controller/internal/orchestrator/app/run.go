@@ -139,8 +139,7 @@ func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Li
 	return &credentials.Keeper{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Users: store, Clock: clock.RealClock{},
 		Recorder: mgr.GetEventRecorder("holdfast-orchestrator"),
-		Owners:   known, CAFile: o.ValkeyTLS.CA,
-		Ages: credentials.Ages{Max: o.ValkeyPasswordMaxAge, Overlap: o.ValkeyPasswordOverlap},
+		Owners:   known, CAFile: o.ValkeyTLS.CA, MaxAge: o.ValkeyPasswordMaxAge,
 	}
 }
 

@@ -50,8 +50,8 @@ type Keeper struct {
 	Client client.Client
 	Live   client.Reader // reads from the API server instead of the cache
 	Users  Users
-	CAFile string // CA certificates to add to the Secrets; empty if the store does not use TLS
-	Ages   Ages
+	CAFile string        // CA certificates to add to the Secrets; empty if the store does not use TLS
+	MaxAge time.Duration // age at which a password is replaced; 0 means no limit
 	// Owners lists the owners whose groups have users. The default is all JobSets.
 	Owners   *owners.Lister
 	Recorder events.EventRecorder
@@ -113,7 +113,7 @@ func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error
 	if err != nil {
 		return err
 	}
-	step := Next(record, request, hashOfCA(ca), now, k.Ages)
+	step := Next(record, request, hashOfCA(ca), now, k.MaxAge)
 	if step == Keep && record.Revoked == "" {
 		missing, err := k.isMissing(ctx, owner, now)
 		if err != nil {

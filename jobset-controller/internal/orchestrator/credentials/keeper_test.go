@@ -123,7 +123,7 @@ func newRig(t *testing.T) *rig {
 	if err := os.WriteFile(ca, []byte("the CA"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g.keeper = &Keeper{Client: blind, Live: blind, Users: g.users, Ages: ages, Recorder: g.events, Clock: g.clock, CAFile: ca}
+	g.keeper = &Keeper{Client: blind, Live: blind, Users: g.users, MaxAge: maxAge, Recorder: g.events, Clock: g.clock, CAFile: ca}
 	return g
 }
 
@@ -263,7 +263,7 @@ func TestSecretOfAnEarlierJobSetIsReplaced(t *testing.T) {
 
 func TestRotation(t *testing.T) {
 	for name, begin := range map[string]func(*rig){
-		"by age":     func(g *rig) { g.clock.SetTime(then.Add(ages.Max)) },
+		"by age":     func(g *rig) { g.clock.SetTime(then.Add(maxAge)) },
 		"on request": func(g *rig) { g.ask("please") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestRotation(t *testing.T) {
 			if string(after) == string(before) || !g.opens(before) || !g.opens(after) {
 				t.Errorf("right after the rotation: %q and %q are valid: %v, %v", before, after, g.opens(before), g.opens(after))
 			}
-			g.clock.SetTime(g.clock.Now().Add(ages.Overlap))
+			g.clock.SetTime(g.clock.Now().Add(Overlap))
 			g.mustKeep()
 			if g.opens(before) || !g.opens(after) || string(g.secret().Data["password"]) != string(after) {
 				t.Errorf("after the overlap: the old password is valid: %v, the new one: %v", g.opens(before), g.opens(after))
@@ -362,7 +362,7 @@ func (g *rig) dieBefore(nth int) {
 		}
 		return nil
 	}
-	k := &Keeper{Live: g.all, Ages: ages, Recorder: g.events, Clock: g.clock, CAFile: g.keeper.CAFile, Users: mortal{g.users, may}}
+	k := &Keeper{Live: g.all, MaxAge: maxAge, Recorder: g.events, Clock: g.clock, CAFile: g.keeper.CAFile, Users: mortal{g.users, may}}
 	k.Client = interceptor.NewClient(g.all.(client.WithWatch), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			if len(opts) == 0 {
@@ -406,7 +406,7 @@ func (m mortal) SetUsers(ctx context.Context, hashes map[string][]string) error 
 // nextLeader starts another process, which does not know what the previous one has tried.
 func (g *rig) nextLeader() {
 	g.keeper = &Keeper{
-		Client: g.keeper.Client, Live: g.keeper.Live, Users: g.users, Ages: ages, Recorder: g.events, Clock: g.clock, CAFile: g.keeper.CAFile,
+		Client: g.keeper.Client, Live: g.keeper.Live, Users: g.users, MaxAge: maxAge, Recorder: g.events, Clock: g.clock, CAFile: g.keeper.CAFile,
 	}
 }
 
@@ -645,7 +645,7 @@ func TestGroupThatOutgrowsItsShareLosesItsUser(t *testing.T) {
 	if e := <-g.events.Events; !strings.Contains(e, eventRevoked) || !strings.Contains(e, RotateAnnotation) {
 		t.Errorf("event %q", e)
 	}
-	g.clock.SetTime(then.Add(2 * ages.Max))
+	g.clock.SetTime(then.Add(2 * maxAge))
 	g.mustKeep()
 	g.mustSweep()
 	if len(g.users.users) != 0 {

@@ -80,22 +80,20 @@ const (
 	Retire Step = "Retire" // only the newest password is still needed
 )
 
-// Ages are the lifetimes of passwords.
-type Ages struct {
-	Max     time.Duration // age at which the current password is replaced; 0 means no limit
-	Overlap time.Duration // how long the previous password stays valid; must exceed the kubelet's delay for updating Secrets in pods
-}
+// Overlap is how long the previous password stays valid. It exceeds the kubelet's delay for updating Secrets in pods.
+const Overlap = 10 * time.Minute
 
-// Next returns the next step for a record. r is nil if there is no record yet. ca is the hash of the store's CA.
-func Next(r *Record, request, ca string, now time.Time, ages Ages) Step {
+// Next returns the next step for a record. r is nil if there is no record yet. ca is the hash of the store's CA. The
+// current password is replaced at maxAge; 0 means no limit.
+func Next(r *Record, request, ca string, now time.Time, maxAge time.Duration) Step {
 	switch {
 	case r == nil, r.Request != request:
 		return Renew
 	case r.Revoked != "":
 		return Keep
-	case r.Pending, r.CA != ca, ages.Max > 0 && now.Sub(r.Since) >= ages.Max:
+	case r.Pending, r.CA != ca, maxAge > 0 && now.Sub(r.Since) >= maxAge:
 		return Renew
-	case len(r.Hashes) > 1 && now.Sub(r.Since) >= ages.Overlap:
+	case len(r.Hashes) > 1 && now.Sub(r.Since) >= Overlap:
 		return Retire
 	}
 	return Keep

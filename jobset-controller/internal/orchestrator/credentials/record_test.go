@@ -11,9 +11,10 @@ import (
 
 var (
 	then = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	ages = Ages{Max: 24 * time.Hour, Overlap: 10 * time.Minute}
 	old  = hashOf("old")
 )
+
+const maxAge = 24 * time.Hour
 
 func TestNext(t *testing.T) {
 	record := func(change func(*Record)) *Record {
@@ -26,27 +27,27 @@ func TestNext(t *testing.T) {
 		record  *Record
 		request string
 		after   time.Duration
-		ages    Ages
+		maxAge  time.Duration
 		want    Step
 	}{
-		"no record yet":       {nil, "", 0, ages, Renew},
-		"a fresh one is kept": {record(func(*Record) {}), "", time.Hour, ages, Keep},
-		"one that has reached the maximum age is replaced": {record(func(*Record) {}), "", 24 * time.Hour, ages, Renew},
-		"without a maximum age it is kept":                 {record(func(*Record) {}), "", 24000 * time.Hour, Ages{}, Keep},
-		"a pending one is replaced":                        {record(func(r *Record) { r.Pending = true }), "", time.Second, ages, Renew},
-		"a request is followed":                            {record(func(*Record) {}), "1", time.Second, ages, Renew},
-		"once":                                             {record(func(r *Record) { r.Request = "1" }), "1", time.Second, ages, Keep},
-		"and its removal too":                              {record(func(r *Record) { r.Request = "1" }), "", time.Second, ages, Renew},
-		"two are valid during the overlap":                 {record(two), "", 9 * time.Minute, ages, Keep},
-		"and then one":                                     {record(two), "", 10 * time.Minute, ages, Retire},
-		"not while the newest is pending":                  {record(func(r *Record) { two(r); r.Pending = true }), "", time.Hour, ages, Renew},
-		"a revoked one stays revoked":                      {record(func(r *Record) { *r = r.revoked("w") }), "", 48 * time.Hour, ages, Keep},
-		"until a new one is requested":                     {record(func(r *Record) { *r = r.revoked("w") }), "again", time.Second, ages, Renew},
-		"a clock that was set back has no effect":          {record(two), "", -time.Hour, ages, Keep},
-		"one with a zero time is replaced":                 {record(func(r *Record) { r.Since = time.Time{} }), "", 0, ages, Renew},
+		"no record yet":       {nil, "", 0, maxAge, Renew},
+		"a fresh one is kept": {record(func(*Record) {}), "", time.Hour, maxAge, Keep},
+		"one that has reached the maximum age is replaced": {record(func(*Record) {}), "", 24 * time.Hour, maxAge, Renew},
+		"without a maximum age it is kept":                 {record(func(*Record) {}), "", 24000 * time.Hour, 0, Keep},
+		"a pending one is replaced":                        {record(func(r *Record) { r.Pending = true }), "", time.Second, maxAge, Renew},
+		"a request is followed":                            {record(func(*Record) {}), "1", time.Second, maxAge, Renew},
+		"once":                                             {record(func(r *Record) { r.Request = "1" }), "1", time.Second, maxAge, Keep},
+		"and its removal too":                              {record(func(r *Record) { r.Request = "1" }), "", time.Second, maxAge, Renew},
+		"two are valid during the overlap":                 {record(two), "", 9 * time.Minute, maxAge, Keep},
+		"and then one":                                     {record(two), "", 10 * time.Minute, maxAge, Retire},
+		"not while the newest is pending":                  {record(func(r *Record) { two(r); r.Pending = true }), "", time.Hour, maxAge, Renew},
+		"a revoked one stays revoked":                      {record(func(r *Record) { *r = r.revoked("w") }), "", 48 * time.Hour, maxAge, Keep},
+		"until a new one is requested":                     {record(func(r *Record) { *r = r.revoked("w") }), "again", time.Second, maxAge, Renew},
+		"a clock that was set back has no effect":          {record(two), "", -time.Hour, maxAge, Keep},
+		"one with a zero time is replaced":                 {record(func(r *Record) { r.Since = time.Time{} }), "", 0, maxAge, Renew},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Next(tc.record, tc.request, "", then.Add(tc.after), tc.ages); got != tc.want {
+			if got := Next(tc.record, tc.request, "", then.Add(tc.after), tc.maxAge); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})
