@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
@@ -55,8 +54,8 @@ func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 	owner := metav1.GetControllerOfNoCopy(job)
 	if !owners.IsJobSet(owner) {
 		// The pods' annotations and the Secret of their agents depend on the Job's name, so the Job gets a name here.
-		if nameIt(job) && beside.Alone(job, w.Agents, w.Installation) {
-			log.FromContext(ctx).V(1).Info("prepared a Job for in-place restarts", "job", job.Name)
+		if nameIt(job) {
+			beside.Alone(job, w.Agents, w.Installation)
 		}
 		return nil
 	}
@@ -72,9 +71,7 @@ func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 	if err != nil {
 		return err
 	}
-	if beside.Prepare(js, current, job, w.Agents, w.Installation) {
-		log.FromContext(ctx).V(1).Info("prepared a Job for in-place restarts", "job", job.Name, "jobSet", js.Name)
-	}
+	beside.Prepare(js, current, job, w.Agents, w.Installation)
 	return nil
 }
 

@@ -47,30 +47,24 @@ func (w *Pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	if !declared || !nameIt(pod) {
 		return nil
 	}
-	var prepared bool
-	var err error
 	if pod.Name == leader {
-		prepared, err = w.lead(ctx, pod, set)
-	} else {
-		prepared, err = w.follow(ctx, pod)
+		return w.lead(ctx, pod, set)
 	}
-	if prepared {
-		log.FromContext(ctx).V(1).Info("prepared a pod for in-place restarts", "pod", pod.Name, "group", leader)
-	}
-	return err
+	return w.follow(ctx, pod)
 }
 
 // lead prepares the pod with index 0, unless pods of the group that have no agents are waiting for it.
-func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unstructured) (bool, error) {
+func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unstructured) error {
 	if !beside.Asks(pod) {
-		return false, nil
+		return nil
 	}
 	if set != nil { // the workers of an earlier leader are deleted together with it
-		return beside.Lead(pod, beside.RefusalOfSet(set), w.Agents, w.Installation), nil
+		beside.Lead(pod, beside.RefusalOfSet(set), w.Agents, w.Installation)
+		return nil
 	}
 	var list corev1.PodList
 	if err := w.Live.List(ctx, &list, client.InNamespace(bootstrap.NamespaceOf(ctx, pod)), client.MatchingLabels{v1alpha2.PodGroupKey: pod.Name}); err != nil {
-		return false, fmt.Errorf("listing the pods of the group: %w", err)
+		return fmt.Errorf("listing the pods of the group: %w", err)
 	}
 	var without []string
 	for i := range list.Items {
@@ -82,7 +76,8 @@ func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unst
 	if len(without) > 0 {
 		against = "pods of the group run without agents: " + strings.Join(without, ", ") + "; recreate them together with this pod"
 	}
-	return beside.Lead(pod, against, w.Agents, w.Installation), nil
+	beside.Lead(pod, against, w.Agents, w.Installation)
+	return nil
 }
 
 // setOf returns the LeaderWorkerSet of a pod, or nil if it has none. If the read fails, the pod is created without an
@@ -103,17 +98,18 @@ func (w *Pods) setOf(ctx context.Context, pod *corev1.Pod) *unstructured.Unstruc
 }
 
 // follow prepares any other pod, which needs the UID of the pod with index 0.
-func (w *Pods) follow(ctx context.Context, pod *corev1.Pod) (bool, error) {
+func (w *Pods) follow(ctx context.Context, pod *corev1.Pod) error {
 	leader := &corev1.Pod{}
 	name := types.NamespacedName{Namespace: bootstrap.NamespaceOf(ctx, pod), Name: pod.Labels[v1alpha2.PodGroupKey]}
 	err := w.Live.Get(ctx, name, leader)
 	switch {
 	case apierrors.IsNotFound(err):
-		return false, fmt.Errorf("label %s: create pod %s first", v1alpha2.PodGroupKey, name.Name)
+		return fmt.Errorf("label %s: create pod %s first", v1alpha2.PodGroupKey, name.Name)
 	case err != nil:
-		return false, fmt.Errorf("reading the pod with index 0: %w", err)
+		return fmt.Errorf("reading the pod with index 0: %w", err)
 	case !leader.DeletionTimestamp.IsZero() && beside.Asks(leader):
-		return false, fmt.Errorf("label %s: pod %s is being deleted, wait for the next one", v1alpha2.PodGroupKey, name.Name)
+		return fmt.Errorf("label %s: pod %s is being deleted, wait for the next one", v1alpha2.PodGroupKey, name.Name)
 	}
-	return beside.Follow(pod, leader, w.Agents, w.Installation), nil
+	beside.Follow(pod, leader, w.Agents, w.Installation)
+	return nil
 }
