@@ -31,7 +31,7 @@ func Beside(installation string) Kind {
 // as a JobSet with one Job. The webhook's mark is the claim.
 func Alone(installation string) Kind {
 	return led(installation, Kind{
-		Controller: "jobs", GVK: owners.Job, Pods: inplace.JobKind, Alone: true,
+		Controller: "jobs", GVK: owners.Job, Alone: true,
 		Concerns: isAlone,
 		New:      func() client.Object { return &batchv1.Job{} },
 	})

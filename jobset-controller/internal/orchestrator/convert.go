@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
@@ -203,15 +204,15 @@ func IndexByGroup(obj client.Object) []string {
 // regardless of its UID.
 func membersOf(leader string) string { return "of " + leader }
 
-// ownerOfPod returns the UID of the owner of the pod's group, or "" if it has no group. The owner is the JobSet or, for
-// kinds with Alone, the Job or the pod with index 0.
+// ownerOfPod returns the UID and the kind of the owner of the pod's group; the UID is "" if it has no group. The owner is
+// the JobSet or, for kinds with Alone, the Job or the pod with index 0.
 func ownerOfPod(pod client.Object) (uid types.UID, kind string) {
 	annotations := pod.GetAnnotations()
 	switch {
 	case pod.GetLabels()[v1alpha2.GroupKindKey] == inplace.PodKind:
 		return types.UID(inplace.LeaderOf(pod)), inplace.PodKind
 	case annotations[v1alpha2.JobSetUIDKey] != "" || annotations[v1alpha2.JobSetNameKey] == "":
-		return types.UID(annotations[v1alpha2.JobSetUIDKey]), ""
+		return types.UID(annotations[v1alpha2.JobSetUIDKey]), owners.JobSet.Kind
 	}
 	return controllerOf(pod), inplace.JobKind
 }

@@ -35,9 +35,6 @@ type Kind struct {
 	// Alone means that the owner is the only Job of its group, or the pod with index 0. It is represented as a JobSet
 	// (jobSetOf).
 	Alone bool
-	// Pods is the value of the GroupKindKey label on the pods of its groups. If it is empty, the pods have a different
-	// value or no such label.
-	Pods string
 	// Installation leads groups whose owners are managed by other controllers. It is empty for our own controllers.
 	Installation string
 	// Concerns reports whether an object may have a group, or once had one; nil if all may.

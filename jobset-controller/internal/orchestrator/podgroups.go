@@ -29,7 +29,7 @@ import (
 // form a new group.
 func Pods(installation string) Kind {
 	return led(installation, Kind{
-		Controller: "pods", GVK: owners.Pod, Pods: inplace.PodKind, Alone: true,
+		Controller: "pods", GVK: owners.Pod, Alone: true,
 		Concerns: isLeader,
 		New:      func() client.Object { return &corev1.Pod{} },
 	})

@@ -116,7 +116,7 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 		return
 	}
 	uid, kind := ownerOfPod(pod)
-	if uid == "" || kind != r.Kind.Pods {
+	if uid == "" || kind != r.Kind.GVK.Kind {
 		return
 	}
 	plain := podOf(pod)
@@ -151,7 +151,7 @@ func isSpare(pod *workload.Pod) bool {
 // deleted while no orchestrator was running.
 func (r *Reconciler) sawMember(pod client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	uid, kind := ownerOfPod(pod)
-	if kind != inplace.PodKind || kind != r.Kind.Pods || pod.GetAnnotations()[v1alpha2.LedByKey] != r.Kind.Installation || r.Groups.get(uid) != nil {
+	if kind != inplace.PodKind || kind != r.Kind.GVK.Kind || pod.GetAnnotations()[v1alpha2.LedByKey] != r.Kind.Installation || r.Groups.get(uid) != nil {
 		return
 	}
 	key := types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetAnnotations()[v1alpha2.JobSetNameKey]}
