@@ -8,13 +8,13 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -93,18 +93,13 @@ func (x *run) datePods() {
 	}
 }
 
-func (x *run) listJobs(ctx context.Context) error {
+func (x *run) listJobs(ctx context.Context) (err error) {
 	if job := onlyJob(x.owner); job != nil {
 		x.jobs = []batchv1.Job{inplace.ChildOf(job)}
 		return nil
 	}
-	var list batchv1.JobList
-	if err := x.Client.List(ctx, &list, client.InNamespace(x.owner.GetNamespace()),
-		client.MatchingLabels{v1alpha2.JobSetNameKey: x.owner.GetName()}); err != nil {
-		return fmt.Errorf("listing the Jobs: %w", err)
-	}
-	x.jobs = slices.DeleteFunc(list.Items, func(job batchv1.Job) bool { return !metav1.IsControlledBy(&job, x.owner) })
-	return nil
+	x.jobs, err = owners.Jobs(ctx, x.Client, x.owner)
+	return err
 }
 
 func (x *run) cached(name string) *batchv1.Job {

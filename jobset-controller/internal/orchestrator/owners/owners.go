@@ -129,6 +129,15 @@ func (l *Lister) Unknown(ctx context.Context, cache, live client.Reader, uids []
 	return uids, nil
 }
 
+// Jobs returns the Jobs of a JobSet.
+func Jobs(ctx context.Context, from client.Reader, js client.Object) ([]batchv1.Job, error) {
+	var list batchv1.JobList
+	if err := from.List(ctx, &list, client.InNamespace(js.GetNamespace()), client.MatchingLabels{v1alpha2.JobSetNameKey: js.GetName()}); err != nil {
+		return nil, fmt.Errorf("listing the Jobs: %w", err)
+	}
+	return slices.DeleteFunc(list.Items, func(job batchv1.Job) bool { return !metav1.IsControlledBy(&job, js) }), nil
+}
+
 // isOwner reports whether a listed object has a group: a Job or a pod has one if it is led by an installation.
 func isOwner(obj client.Object) bool {
 	if kind := KindOf(obj); kind == JobSet || kind == ElasticJob {

@@ -5,7 +5,6 @@ package webhook
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,10 +66,11 @@ func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 	if err != nil || js.UID != owner.UID || !policy.ReadInPlace(js.Annotations).Enabled {
 		return nil
 	}
-	current, err := w.currentJobs(ctx, js)
+	jobs, err := owners.Jobs(ctx, w.Client, js)
 	if err != nil {
 		return err
 	}
+	current := policy.CurrentJobs(js, jobs, beside.Epoch(js))
 	beside.Prepare(js, current, job, w.Agents, w.Installation)
 	return nil
 }
@@ -82,14 +82,4 @@ func nameIt(obj metav1.Object) bool {
 		obj.SetName(names.SimpleNameGenerator.GenerateName(obj.GetGenerateName()))
 	}
 	return obj.GetName() != ""
-}
-
-// currentJobs returns the existing Jobs of the JobSet's current attempt.
-func (w *Jobs) currentJobs(ctx context.Context, js *v1alpha2.JobSet) ([]*batchv1.Job, error) {
-	var list batchv1.JobList
-	if err := w.Client.List(ctx, &list, client.InNamespace(js.Namespace), client.MatchingLabels{v1alpha2.JobSetNameKey: js.Name}); err != nil {
-		return nil, fmt.Errorf("listing the Jobs: %w", err)
-	}
-	owned := slices.DeleteFunc(list.Items, func(job batchv1.Job) bool { return !metav1.IsControlledBy(&job, js) })
-	return policy.CurrentJobs(js, owned, beside.Epoch(js)), nil
 }
