@@ -141,7 +141,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is stale; the next reconcile gets the newer object
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil // the owner was just deleted; the sweep drops its group
-	case errors.As(err, new(*credentials.StoreError)):
+	case errors.Is(err, credentials.ErrStore):
 		if r.outage.CompareAndSwap(false, true) {
 			log.FromContext(ctx).Error(err, "store unreachable, retrying; timeouts and recreations are paused")
 		}

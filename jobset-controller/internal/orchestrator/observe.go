@@ -182,7 +182,7 @@ func (x *run) readGroup(ctx context.Context) error {
 }
 
 // asked classifies a store error. It returns nil if the group does not exist or is unreadable, the error itself if this
-// leader was replaced, and a StoreError if the store did not respond.
+// leader was replaced, and ErrStore if the store did not respond.
 func (x *run) asked(err error) error {
 	switch {
 	case err == nil, errors.Is(err, coordination.ErrNoGroup), errors.Is(err, coordination.ErrForeignValue):
@@ -196,5 +196,5 @@ func (x *run) asked(err error) error {
 
 func (r *Reconciler) storeFailed(err error) error {
 	r.Metrics.storeErrors.Inc()
-	return fmt.Errorf("querying the store: %w", &credentials.StoreError{Err: err})
+	return fmt.Errorf("%w: %w", credentials.ErrStore, err)
 }

@@ -89,8 +89,9 @@ func (r *Reconciler) keepUser(ctx context.Context, owner client.Object) (client.
 		return err
 	})
 	switch {
-	case errors.As(err, new(*credentials.StoreError)):
-		return owner, 0, r.storeFailed(err)
+	case errors.Is(err, credentials.ErrStore):
+		r.Metrics.storeErrors.Inc()
+		return owner, 0, err
 	case err == nil, apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return owner, 0, err
 	}

@@ -57,10 +57,10 @@ func TestReconcileEndsWithCredentialsIf(t *testing.T) {
 		err   error
 		again time.Duration // at most
 	}{
-		"the store is unreachable":                     {&credentials.StoreError{Err: memory.ErrUnreachable}, 2 * retryStore},
+		"the store is unreachable":                     {fmt.Errorf("%w: %w", credentials.ErrStore, memory.ErrUnreachable), 2 * retryStore},
 		"the JobSet has changed":                       {apierrors.NewConflict(secrets, "s", errors.New("changed")), 20 * time.Millisecond},
 		"the JobSet was deleted":                       {fmt.Errorf("annotating: %w", apierrors.NewNotFound(secrets, "s")), 0},
-		"the store is unreachable, among other errors": {errors.Join(errQuota, &credentials.StoreError{Err: memory.ErrUnreachable}), 2 * retryStore},
+		"the store is unreachable, among other errors": {errors.Join(errQuota, fmt.Errorf("%w: %w", credentials.ErrStore, memory.ErrUnreachable)), 2 * retryStore},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := formed(t)

@@ -91,12 +91,8 @@ func (k *Keeper) forget(uid types.UID) {
 	delete(k.known, uid)
 }
 
-// StoreError means that a request to the store failed.
-type StoreError struct{ Err error }
-
-func (e *StoreError) Error() string { return e.Err.Error() }
-
-func (e *StoreError) Unwrap() error { return e.Err }
+// ErrStore means that a request to the store failed.
+var ErrStore = errors.New("querying the store")
 
 // Save writes a record to the annotation of an owner, as a compare-and-set.
 type Save func(Record) error
@@ -105,7 +101,7 @@ type Save func(Record) error
 // is written without waiting for the store, because pods are waiting for it. A password that replaces another is not
 // written to the Secret until the store accepts it.
 //
-// It returns a StoreError or an error from the API server, possibly a conflict.
+// It returns ErrStore or an error from the API server, possibly a conflict.
 func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error {
 	record, now := Of(owner.GetAnnotations()), k.Clock.Now()
 	request := owner.GetAnnotations()[RotateAnnotation]
@@ -232,7 +228,7 @@ func (k *Keeper) setUser(ctx context.Context, uid types.UID, valid []string) err
 		err = k.Users.SetUsers(ctx, map[string][]string{string(uid): valid})
 	}
 	if err != nil {
-		return &StoreError{err}
+		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	k.update(uid, func(u *user) { u.applied = digest(valid) })
 	return nil

@@ -289,8 +289,7 @@ func TestRotation(t *testing.T) {
 func TestStoreIsUnreachable(t *testing.T) {
 	g := newRig(t)
 	g.users.down = true
-	var down *StoreError
-	if err := g.keep(); !errors.As(err, &down) {
+	if err := g.keep(); !errors.Is(err, ErrStore) {
 		t.Fatalf("error %v", err)
 	}
 	first := g.secret()

@@ -38,7 +38,7 @@ func (k *Keeper) Restore(ctx context.Context) error {
 		}
 	}
 	if err := k.Users.SetUsers(ctx, users); err != nil {
-		return &StoreError{err}
+		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	for uid, valid := range users {
 		k.update(types.UID(uid), func(u *user) { u.applied = digest(valid) })
