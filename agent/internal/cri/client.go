@@ -79,7 +79,6 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
-// Close closes the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
 // Explain describes what an operator can do about an error returned by Observe.

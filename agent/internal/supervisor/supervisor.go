@@ -42,7 +42,6 @@ type Supervisor struct {
 	leaving   bool
 }
 
-// New returns a supervisor without any instances.
 func New(o Options) *Supervisor {
 	if o.MemoryKills == nil {
 		o.MemoryKills = process.OutOfMemoryKills
@@ -172,7 +171,6 @@ func (s *Supervisor) Leave(ctx context.Context, signal syscall.Signal, grace tim
 	return i.finish(ctx, ending{signal: signal, grace: grace})
 }
 
-// newest returns the newest instance, or nil if there is none yet.
 func (s *Supervisor) newest() *instance {
 	if len(s.instances) == 0 {
 		return nil

@@ -49,7 +49,6 @@ func podsKey(job *batchv1.Job) string {
 	return batchv1.ControllerUidLabel
 }
 
-// podIndexKey returns the label with the index of a pod.
 func podIndexKey(job *batchv1.Job) string {
 	if podsKey(job) == v1alpha2.PodGroupKey {
 		return v1alpha2.PodGroupIndexKey
@@ -57,7 +56,6 @@ func podIndexKey(job *batchv1.Job) string {
 	return batchv1.JobCompletionIndexAnnotation
 }
 
-// podSelector selects the pods of a Job that have one of the given indexes.
 func podSelector(job *batchv1.Job, indexes []string) (labels.Selector, error) {
 	among, err := labels.NewRequirement(podIndexKey(job), selection.In, indexes)
 	if err != nil {
@@ -191,7 +189,6 @@ func isLeader(obj client.Object) bool {
 // PodsOfGroup is the cache index that finds the pods of a group by the UID of its owner.
 const PodsOfGroup = "group-uid"
 
-// IndexByGroup is the index function of PodsOfGroup.
 func IndexByGroup(obj client.Object) []string {
 	uid, kind := ownerOfPod(obj)
 	if kind == inplace.PodKind {

@@ -32,7 +32,6 @@ type Groups struct {
 	sum     float64                         // worker-seconds in sync, up to the last reconcile of each group
 }
 
-// NewGroups returns an empty Groups.
 func NewGroups(clock clock.PassiveClock) *Groups {
 	return &Groups{clock: clock, byUID: map[types.UID]*groupState{}, byOwner: map[ownerKey]map[types.UID]bool{}}
 }
@@ -107,7 +106,6 @@ func (g *Groups) drop(uid types.UID) {
 	}
 }
 
-// get returns nil for an unknown group.
 func (g *Groups) get(uid types.UID) *groupState {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -185,10 +183,8 @@ func (u use) seconds(now time.Time) float64 {
 	return float64(u.running) * max(0, now.Sub(u.since).Seconds())
 }
 
-// Describe implements prometheus.Collector.
 func (g *Groups) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(g, ch) }
 
-// Collect implements prometheus.Collector.
 func (g *Groups) Collect(ch chan<- prometheus.Metric) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -122,10 +122,8 @@ func onlyJob(owner client.Object) *batchv1.Job {
 	return nil
 }
 
-// isKnown reports whether the store may have any data about a JobSet.
 func isKnown(view leader.Owner) bool { return view.Wanted != nil || view.Counted || view.InSync != nil }
 
-// ownerOf returns what the JobSet itself specifies.
 func ownerOf(js *v1alpha2.JobSet, inPlace policy.InPlace, current epoch.Record) leader.Owner {
 	_, counted := js.Annotations[v1alpha2.InPlaceRestartsKey]
 	return leader.Owner{

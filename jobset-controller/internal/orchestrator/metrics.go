@@ -26,7 +26,6 @@ var planned = []series.Metric{
 
 var buckets = []float64{0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 30, 60, 120, 300, 1200}
 
-// NewMetrics creates the metrics, and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		counters: map[string]*prometheus.CounterVec{}, restartSeconds: meter.HistogramVec(series.RestartDuration, buckets),

@@ -36,7 +36,6 @@ type Configuration struct {
 	ElasticJobs *bool            `json:"elasticJobs,omitempty"`
 }
 
-// ValkeyConfig configures the store.
 type ValkeyConfig struct {
 	Address      *string `json:"address,omitempty"` // host:port; overrides VALKEY_ADDRESS
 	Username     *string `json:"username,omitempty"`
@@ -82,7 +81,6 @@ func NewOptions() *Options {
 	return o
 }
 
-// Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
 	o.Agents.Flags(set, "workload")

@@ -57,7 +57,6 @@ func Of(annotations map[string]string) *Record {
 	return &r
 }
 
-// Format returns the value of the annotation.
 func (r Record) Format() string {
 	value, _ := json.Marshal(r) // strings and a time can always be marshaled
 	return string(value)
@@ -71,7 +70,6 @@ func (r *Record) Valid() []string {
 	return r.Hashes
 }
 
-// Step is the next step for credentials.
 type Step string
 
 const (

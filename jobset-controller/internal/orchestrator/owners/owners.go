@@ -35,7 +35,6 @@ var (
 	Pod    = corev1.SchemeGroupVersion.WithKind("Pod") // the pod with index 0 of a group declared by its pods
 )
 
-// IsJobSet reports whether the reference is to a JobSet.
 func IsJobSet(owner *metav1.OwnerReference) bool {
 	return owner != nil && owner.Kind == JobSet.Kind && owner.APIVersion == JobSet.GroupVersion().String()
 }
@@ -146,7 +145,6 @@ func isOwner(obj client.Object) bool {
 	return obj.GetAnnotations()[v1alpha2.LedByKey] != "" && !IsJobSet(metav1.GetControllerOfNoCopy(obj))
 }
 
-// elasticJobList returns an empty list for reading the metadata of ElasticJobs.
 func elasticJobList() *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(ElasticJob.GroupVersion().WithKind(ElasticJob.Kind + "List"))
@@ -173,7 +171,6 @@ func KindOf(owner client.Object) schema.GroupVersionKind {
 	return ElasticJob
 }
 
-// Copy returns a copy of an owner that can be modified.
 func Copy(owner client.Object) client.Object { return owner.DeepCopyObject().(client.Object) }
 
 // WithAnnotations returns a copy of an owner with changed annotations. An empty value removes the annotation.

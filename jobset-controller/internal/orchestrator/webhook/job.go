@@ -38,7 +38,6 @@ import (
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,verbs=list;watch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=holdfast-inplace,verbs=get;update
 
-// Jobs is the webhook for Jobs.
 type Jobs struct {
 	Client client.Reader // reads the existing Jobs
 	Live   client.Reader // reads the JobSet, whose annotations and status determine the generation

@@ -130,7 +130,6 @@ func Epoch(js *v1alpha2.JobSet) epoch.Record {
 	return record
 }
 
-// IsPrepared reports whether the Job was prepared by the given installation.
 func IsPrepared(job *batchv1.Job, installation string) bool {
 	return job.Annotations[v1alpha2.LedByKey] == installation
 }

@@ -63,7 +63,6 @@ func Assess(js *v1alpha2.JobSet) Assessment {
 	return a
 }
 
-// Adds reports whether there is anything to add.
 func (a Assessment) Adds() bool {
 	return slices.ContainsFunc(a.Entries, func(e Entry) bool { return e.Driver != None })
 }

@@ -77,7 +77,6 @@ func (p Plan) slots(e Entry, job *batchv1.Job) string {
 	return ""
 }
 
-// Spares returns how many spares a replicatedJob gets.
 func (p Plan) Spares(rjob int) int {
 	if p.mark != injected {
 		return 0

@@ -88,7 +88,6 @@ func (s *Settings) Flags(set *pflag.FlagSet, kind string) {
 	set.StringSliceVar(&s.PullSecrets, FlagPullSecrets, nil, "pull Secrets for these images in the namespace of the "+kind+", added to pods that get an agent")
 }
 
-// Check returns errors for invalid settings.
 func (s *Settings) Check() []error { return s.Store.Check(s.StoreACL, "JobSet") }
 
 // Variables read by agents, named as in the manifest of JobSet KEP-876.
