@@ -22,22 +22,24 @@ import (
 // change to the JobSet does not change its existing Jobs. While Jobs are being resized one by one (ElasticJobSet
 // feature gate), the first Job determines the size for all.
 func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordination.Stage {
-	sizes := sizesOf(jobs)
+	sizes, gates, awaited := sizesOf(jobs), gatesOf(&js.Spec), completionsAwaited(&js.Spec)
 	var stages []coordination.Stage
-	var counted []int
+	var waitFor []gate
 	for i := range js.Spec.ReplicatedJobs {
 		rjob := &js.Spec.ReplicatedJobs[i]
 		spec := &rjob.Template.Spec
 		if job := sizes[rjob.Name]; job != nil {
 			spec = &job.Spec
 		}
-		stage := coordination.Stage{Prefix: js.Name + "-" + rjob.Name, Jobs: int64(rjob.Replicas), Pods: podsOf(spec)}
+		stage := coordination.Stage{
+			Prefix: js.Name + "-" + rjob.Name, Jobs: int64(rjob.Replicas), Pods: podsOf(spec),
+			Release: releaseOf(js.Spec.SuccessPolicy, rjob.Name, awaited[rjob.Name]),
+		}
 		if carries[i] && stage.Slots() > 0 {
-			stages, counted = append(stages, stage), append(counted, i)
+			stages, waitFor = append(stages, stage), append(waitFor, gates[i])
 		}
 	}
-	order(stages, gatesOf(&js.Spec), counted)
-	hold(stages, &js.Spec, counted)
+	order(stages, waitFor)
 	return stages
 }
 
@@ -156,34 +158,26 @@ func gateOf(dependencies []v1alpha2.DependsOn, earlier map[string]gate) gate {
 	return g
 }
 
-// order numbers the steps of the stages. counted holds the replicatedJob index of each stage.
-func order(stages []coordination.Stage, gates []gate, counted []int) {
+// order numbers the steps of the stages, given the gate of each stage.
+func order(stages []coordination.Stage, gates []gate) {
 	var steps []gate
-	for _, rjob := range counted {
-		if !slices.Contains(steps, gates[rjob]) {
-			steps = append(steps, gates[rjob])
+	for _, g := range gates {
+		if !slices.Contains(steps, g) {
+			steps = append(steps, g)
 		}
 	}
 	slices.SortStableFunc(steps, func(a, b gate) int {
 		return cmp.Or(cmp.Compare(a.completions, b.completions), cmp.Compare(a.depth, b.depth))
 	})
-	for i, rjob := range counted {
-		stages[i].Step = int64(slices.Index(steps, gates[rjob]))
+	for i, g := range gates {
+		stages[i].Step = int64(slices.Index(steps, g))
 	}
 }
 
-// hold sets how long the finished workers of each stage are held, so that a restart can run them again: until the
-// success policy is satisfied or, if a gate waits for their completion, until the whole stage has finished.
-func hold(stages []coordination.Stage, spec *v1alpha2.JobSetSpec, counted []int) {
-	awaited := completionsAwaited(spec)
-	for i, rjob := range counted {
-		name := spec.ReplicatedJobs[rjob].Name
-		stages[i].Release = releaseOf(spec.SuccessPolicy, name, awaited[name])
-	}
-}
-
-// releaseOf returns the release rule of a replicatedJob. With the Any operator, one successful Job completes the
-// JobSet, so its workers must not be held. A gate that did not open would block everything after it.
+// releaseOf returns how long the finished workers of a replicatedJob are held, so that a restart can run them again:
+// until the success policy is satisfied or, if a gate waits for their completion, until the whole stage has finished.
+// With the Any operator, one successful Job completes the JobSet, so its workers must not be held. A gate that did not
+// open would block everything after it.
 func releaseOf(success *v1alpha2.SuccessPolicy, rjob string, awaited bool) coordination.Release {
 	target := success == nil || len(success.TargetReplicatedJobs) == 0 || slices.Contains(success.TargetReplicatedJobs, rjob)
 	switch {
