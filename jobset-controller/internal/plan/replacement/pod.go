@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
 // indexVariable is the variable that the Job controller sets in each container of a pod.
@@ -58,14 +59,9 @@ func PreferOtherNodes(pod *corev1.Pod) {
 }
 
 func tellIndex(containers []corev1.Container) {
+	index := []corev1.EnvVar{supervise.FromField(indexVariable, "metadata.labels['"+batchv1.JobCompletionIndexAnnotation+"']")}
 	for i := range containers {
-		c := &containers[i]
-		if slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == indexVariable }) {
-			continue
-		}
-		c.Env = append(c.Env, corev1.EnvVar{Name: indexVariable, ValueFrom: &corev1.EnvVarSource{
-			FieldRef: &corev1.ObjectFieldSelector{FieldPath: fmt.Sprintf("metadata.labels['%s']", batchv1.JobCompletionIndexAnnotation)},
-		}})
+		containers[i].Env = supervise.WithEnvironment(containers[i].Env, index)
 	}
 }
 
