@@ -66,7 +66,7 @@ func (c *Config) settings() []*setting {
 			"specify unix:// and the absolute path at which the runtime's socket is mounted").or("unix:///run/containerd/containerd.sock"),
 		newSetting("cri-polling-interval", "CRI_POLLING_INTERVAL", duration(&c.PollingInterval, 10*time.Millisecond),
 			"interval between polls of the runtime while it sends no events", "").or("1s"),
-		newSetting("ready-port", "READY_PORT", port(&c.ReadyPort), "port of /ready",
+		newSetting("ready-port", "READY_PORT", number(&c.ReadyPort, 1), "port of /ready",
 			"specify a port from 1 to 65535, the same as in the startupProbe").or("80"),
 		startupFolder(&c.StartupDir).or("/app/startup"),
 		newSetting("remove-stopped-containers", "REMOVE_STOPPED_CONTAINERS", flagValue(&c.RemoveStopped),
@@ -116,16 +116,16 @@ func (i *Identity) settings() []*setting {
 		newSetting("worker-jobset-uid", "JOBSET_UID", text(&i.JobSetUID), "UID of the JobSet",
 			"set JOBSET_UID from metadata.annotations['jobset.sigs.k8s.io/jobset-uid']"),
 		newSetting("worker-id", "JOBSET_NAME, REPLICATED_JOB_NAME, JOB_INDEX, JOB_COMPLETION_INDEX",
-			matching(&i.WorkerID, slotName, "<JobSet>-<replicatedJob>-<job index>-<completion index>"),
+			matching(&i.WorkerID, slotName.MatchString, "<JobSet>-<replicatedJob>-<job index>-<completion index>"),
 			"slot of the worker: <JobSet>-<replicatedJob>-<job index>-<completion index>",
 			"set the four variables from the pod's annotations jobset.sigs.k8s.io/{jobset-name,replicatedjob-name,job-index} and batch.kubernetes.io/job-completion-index"),
 		newSetting("worker-pod-uid", "POD_UID", text(&i.PodUID), "UID of this pod", "set POD_UID from metadata.uid"),
 		newSetting("worker-pod-epoch", "HOLDFAST_POD_EPOCH", number(&i.PodEpoch, 1),
 			"generation of the group that this pod was created for; the agent does not join an earlier one",
 			"set HOLDFAST_POD_EPOCH from metadata.annotations['holdfast.dev/epoch'], or omit it").orNone(),
-		newSetting("pod-name", "HOLDFAST_POD_NAME", matching(&i.Place.PodName, objectName, "a name"), "name of this pod, for the restart history",
+		newSetting("pod-name", "HOLDFAST_POD_NAME", matching(&i.Place.PodName, objectName.MatchString, "a name"), "name of this pod, for the restart history",
 			"set HOLDFAST_POD_NAME from metadata.name").orNone(),
-		newSetting("node-name", "HOLDFAST_NODE_NAME", matching(&i.Place.Node, objectName, "a name"), "name of this pod's node, for the restart history",
+		newSetting("node-name", "HOLDFAST_NODE_NAME", matching(&i.Place.Node, objectName.MatchString, "a name"), "name of this pod's node, for the restart history",
 			"set HOLDFAST_NODE_NAME from spec.nodeName").orNone(),
 	}
 }
@@ -218,7 +218,7 @@ func (c *Exec) progressSettings() []*setting {
 			"a worker that reports no progress for this long is considered hung: it is killed, and the group restarts; 0s disables this", "").or("0s"),
 		newSetting("progress-start-timeout", "PROGRESS_START_TIMEOUT", period(&c.Progress.Start),
 			"maximum time from the start of a worker to its first progress report; 0s means no limit", "").or("0s"),
-		newSetting("progress-from", "PROGRESS_FROM", matching(&c.ProgressFrom, regexp.MustCompile(`^(file|output)$`), "file or output"),
+		newSetting("progress-from", "PROGRESS_FROM", matching(&c.ProgressFrom, regexp.MustCompile(`^(file|output)$`).MatchString, "file or output"),
 			"how the worker reports progress: file (it touches HOLDFAST_PROGRESS_FILE) or output (it writes output)", "").or(FromFile),
 	}
 }

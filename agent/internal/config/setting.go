@@ -150,11 +150,11 @@ func text(into *string) func(string) error {
 	}
 }
 
-// matching accepts values that match an expression. what describes the expected value in the error for any other
-// value, such as "a name".
-func matching(into *string, valid *regexp.Regexp, what string) func(string) error {
+// matching accepts values that are valid. what describes the expected value in the error for any other value, such as "a
+// name".
+func matching(into *string, valid func(string) bool, what string) func(string) error {
 	return func(v string) error {
-		if !valid.MatchString(v) {
+		if !valid(v) {
 			return fmt.Errorf("is %q, not %s", v, what)
 		}
 		*into = v
@@ -225,26 +225,10 @@ func socket(into *string) func(string) error {
 	}
 }
 
-func address(into *string) func(string) error {
-	return func(v string) error {
-		host, port, err := net.SplitHostPort(v)
-		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 || host == "" {
-			return fmt.Errorf("is %q, not host:port", v)
-		}
-		*into = v
-		return nil
-	}
-}
-
-func port(into *int) func(string) error {
-	return func(v string) error {
-		n, err := strconv.ParseUint(v, 10, 16)
-		if err != nil || n == 0 {
-			return fmt.Errorf("is %q, not a port", v)
-		}
-		*into = int(n)
-		return nil
-	}
+func isAddress(v string) bool {
+	host, port, err := net.SplitHostPort(v)
+	n, bad := strconv.ParseUint(port, 10, 16)
+	return err == nil && bad == nil && n > 0 && host != ""
 }
 
 // file accepts the path of a readable file.

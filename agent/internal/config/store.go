@@ -12,7 +12,7 @@ type Store struct {
 func (s *Store) settings() []*setting {
 	const mount = "mount the Secret or ConfigMap and specify the path of its key"
 	return []*setting{
-		newSetting("valkey-address", "VALKEY_ADDRESS", address(&s.Address), "host:port of the store",
+		newSetting("valkey-address", "VALKEY_ADDRESS", matching(&s.Address, isAddress, "host:port"), "host:port of the store",
 			"specify the store's service, such as valkey.default.svc.cluster.local:6379"),
 		newSetting("valkey-username", "VALKEY_USERNAME", text(&s.Username), "ACL user of the store", "").orNone(),
 		newSetting("valkey-password-file", "VALKEY_PASSWORD_FILE", file(&s.PasswordFile), "file with the password of the store user", mount).orNone(),
