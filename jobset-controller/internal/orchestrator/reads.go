@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"sync"
@@ -112,7 +111,7 @@ func (x *run) readObjects(ctx context.Context, need leader.Need) {
 	if len(need.Slots) > 0 {
 		version = x.newestVersion(need.Slots)
 	}
-	for slots := range listsOf(need.Slots) {
+	for _, slots := range listsOf(need.Slots) {
 		reads = append(reads, func() (func(), error) {
 			at := x.Clock.Now()
 			pods, err := x.livePods(ctx, slots, version)
@@ -187,20 +186,15 @@ func (x *run) readNode(ctx context.Context, name string) (leader.Node, error) {
 const maxListed = 500
 
 // listsOf groups slots whose pods are read with one list. The API server examines all pods of the namespace for each list.
-func listsOf(slots []leader.SlotNeed) iter.Seq[[]leader.SlotNeed] {
+func listsOf(slots []leader.SlotNeed) (lists [][]leader.SlotNeed) {
 	ofJob := map[string][]leader.SlotNeed{}
 	for _, slot := range slots {
 		ofJob[slot.Job.Name] = append(ofJob[slot.Job.Name], slot)
 	}
-	return func(yield func([]leader.SlotNeed) bool) {
-		for _, slots := range ofJob {
-			for list := range slices.Chunk(slots, maxListed) {
-				if !yield(list) {
-					return
-				}
-			}
-		}
+	for _, slots := range ofJob {
+		lists = slices.AppendSeq(lists, slices.Chunk(slots, maxListed))
 	}
+	return lists
 }
 
 // livePods returns the pods of slots of one Job from the API server, by index, at the given version or a newer one. It selects
