@@ -3,6 +3,7 @@ package cri
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -19,13 +20,10 @@ const (
 // polling interval if there are no events. wake must not block. A subscriber that does not read its events eventually
 // blocks the runtime of the whole node, so the reader does nothing but call wake.
 func (c *Client) Watch(ctx context.Context, wake func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.subscribe(ctx, wake)
-	}()
+	var subscription sync.WaitGroup
+	subscription.Go(func() { c.subscribe(ctx, wake) })
 	c.poll(ctx, wake)
-	<-done
+	subscription.Wait()
 }
 
 // poll calls wake at the polling interval while no events arrive, and at safetyPoll while they do.
