@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -147,14 +148,10 @@ func (g *Groups) putBack(state *groupState, losses []leader.Loss) {
 func (g *Groups) drain(state *groupState) []leader.Loss {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var list []leader.Loss
-	for _, one := range state.losses {
-		list = append(list, one)
-	}
-	clear(state.losses)
-	slices.SortFunc(list, func(a, b leader.Loss) int {
+	list := slices.SortedFunc(maps.Values(state.losses), func(a, b leader.Loss) int {
 		return cmp.Or(cmp.Compare(a.Pod.Slot, b.Pod.Slot), a.Pod.Created.Compare(b.Pod.Created), cmp.Compare(a.Pod.UID, b.Pod.UID))
 	})
+	clear(state.losses)
 	return list
 }
 
