@@ -49,10 +49,7 @@ type ValkeyConfig struct {
 type Options struct {
 	bootstrap.Options
 
-	ValkeyAddress      string
-	ValkeyUsername     string
-	ValkeyPasswordFile string
-	ValkeyTLS          valkey.TLSFiles
+	Store valkey.Options // as seen from this program
 
 	// ValkeyPasswordSecret and ValkeyTLSSecret name Secrets in the namespace of the Lease; see storeSecret.
 	ValkeyPasswordSecret string
@@ -85,15 +82,15 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
 	o.Agents.Flags(set, "workload")
 	set.DurationVar(&o.Agents.Alone, "inplace-exit-without-store-after", time.Minute, "how long a worker that is not running waits for an unreachable store before its supervisor exits, so that the owner of the pod handles it; 0 means no limit")
-	set.StringVar(&o.ValkeyAddress, "valkey-address", os.Getenv("VALKEY_ADDRESS"), "host:port of Valkey or Redis 7 (env VALKEY_ADDRESS)")
-	set.StringVar(&o.ValkeyUsername, "valkey-username", "", "ACL user of the orchestrator")
-	set.StringVar(&o.ValkeyPasswordFile, "valkey-password-file", "", "file with the password; read for every connection")
+	set.StringVar(&o.Store.Address, "valkey-address", os.Getenv("VALKEY_ADDRESS"), "host:port of Valkey or Redis 7 (env VALKEY_ADDRESS)")
+	set.StringVar(&o.Store.Username, "valkey-username", "", "ACL user of the orchestrator")
+	set.StringVar(&o.Store.PasswordFile, "valkey-password-file", "", "file with the password; read for every connection")
 	set.StringVar(&o.ValkeyPasswordSecret, "valkey-password-secret", "", "Secret in the namespace of the Lease whose key \"password\" is copied to --valkey-password-file; if the Secret is empty, the orchestrator writes a random password first")
 	set.StringVar(&o.ValkeyTLSSecret, "valkey-tls-secret", "", "Secret in the namespace of the Lease whose key ca.crt is copied to --valkey-tls-ca-file; if the Secret is empty, the orchestrator writes a certificate for --valkey-address first")
-	set.StringVar(&o.ValkeyTLS.CA, "valkey-tls-ca-file", "", "file with the CA certificates of the store; enables TLS")
-	set.StringVar(&o.ValkeyTLS.Cert, "valkey-tls-cert-file", "", "file with the client certificate")
-	set.StringVar(&o.ValkeyTLS.Key, "valkey-tls-key-file", "", "file with the key of the client certificate")
-	set.StringVar(&o.ValkeyTLS.ServerName, "valkey-tls-server-name", "", "server name in the store's certificate; defaults to the host of the address")
+	set.StringVar(&o.Store.TLS.CA, "valkey-tls-ca-file", "", "file with the CA certificates of the store; enables TLS")
+	set.StringVar(&o.Store.TLS.Cert, "valkey-tls-cert-file", "", "file with the client certificate")
+	set.StringVar(&o.Store.TLS.Key, "valkey-tls-key-file", "", "file with the key of the client certificate")
+	set.StringVar(&o.Store.TLS.ServerName, "valkey-tls-server-name", "", "server name in the store's certificate; defaults to the host of the address")
 	set.BoolVar(&o.ValkeyACL, "valkey-acl", false, "create a store user for each workload, which can access only its own group, and a Secret with its password in the namespace of the workload; --valkey-username must be allowed to manage users")
 	set.BoolVar(&o.ElasticJobs, "elasticjobs", false, "lead the groups of ElasticJobs with in-place restarts, as soon as the cluster serves the kind")
 	set.DurationVar(&o.ValkeyPasswordMaxAge, "valkey-password-max-age", 30*24*time.Hour, "age at which the password of a workload's store user is rotated; 0 disables rotation")
@@ -104,7 +101,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	leads := o.Leader.Name
 	file := Configuration{
 		Config: o.Config(), InPlace: &o.Agents, ElasticJobs: &o.ElasticJobs,
-		Valkey: ValkeyConfig{&o.ValkeyAddress, &o.ValkeyUsername, &o.ValkeyPasswordFile, &o.ValkeyACL, &o.ValkeyTLS},
+		Valkey: ValkeyConfig{&o.Store.Address, &o.Store.Username, &o.Store.PasswordFile, &o.ValkeyACL, &o.Store.TLS},
 	}
 	if o.ConfigFile != "" {
 		if err := bootstrap.ReadConfig(o.ConfigFile, configKind, set, &file); err != nil {
@@ -121,18 +118,18 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 
 func (o *Options) validate() []error {
 	var errs []error
-	if o.ValkeyAddress == "" {
+	if o.Store.Address == "" {
 		errs = append(errs, errors.New("--valkey-address (valkey.address) is missing: give host:port of Valkey or Redis 7, or set VALKEY_ADDRESS"))
-	} else if _, port, err := net.SplitHostPort(o.ValkeyAddress); err != nil || port == "" {
-		errs = append(errs, fmt.Errorf("--valkey-address (valkey.address): %q is not host:port", o.ValkeyAddress))
+	} else if _, port, err := net.SplitHostPort(o.Store.Address); err != nil || port == "" {
+		errs = append(errs, fmt.Errorf("--valkey-address (valkey.address): %q is not host:port", o.Store.Address))
 	}
-	if err := o.ValkeyTLS.Check(); err != nil {
+	if err := o.Store.TLS.Check(); err != nil {
 		errs = append(errs, fmt.Errorf("--valkey-tls-* (valkey.tls): %w", err))
 	}
-	if o.ValkeyPasswordSecret != "" && o.ValkeyPasswordFile == "" {
+	if o.ValkeyPasswordSecret != "" && o.Store.PasswordFile == "" {
 		errs = append(errs, errors.New("--valkey-password-secret: also set --valkey-password-file, to which the password is copied"))
 	}
-	if o.ValkeyTLSSecret != "" && o.ValkeyTLS.CA == "" {
+	if o.ValkeyTLSSecret != "" && o.Store.TLS.CA == "" {
 		errs = append(errs, errors.New("--valkey-tls-secret: also set --valkey-tls-ca-file, to which the CA is copied"))
 	}
 	if o.ValkeyPasswordMaxAge != 0 && o.ValkeyPasswordMaxAge <= credentials.Overlap {

@@ -52,8 +52,8 @@ func TestFlagOverridesTheStoreOfTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.ValkeyAddress != tc.want {
-			t.Errorf("%q: address %q, want %q", tc.args, o.ValkeyAddress, tc.want)
+		if o.Store.Address != tc.want {
+			t.Errorf("%q: address %q, want %q", tc.args, o.Store.Address, tc.want)
 		}
 	}
 }
@@ -97,8 +97,8 @@ func TestUsersAndTLSFromFlagsAndFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.ValkeyACL != tc.acl || o.ValkeyTLS != tc.tls {
-			t.Errorf("%s: users %v, TLS %+v", name, o.ValkeyACL, o.ValkeyTLS)
+		if o.ValkeyACL != tc.acl || o.Store.TLS != tc.tls {
+			t.Errorf("%s: users %v, TLS %+v", name, o.ValkeyACL, o.Store.TLS)
 		}
 	}
 	for name, args := range map[string][]string{

@@ -40,13 +40,11 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	if err := o.copySecrets(ctx, mgr); err != nil {
 		return err
 	}
-	store, err := valkey.New(valkey.Options{
-		Address: o.ValkeyAddress, Username: o.ValkeyUsername, PasswordFile: o.ValkeyPasswordFile, TLS: o.ValkeyTLS,
-		ClientName: "holdfast-orchestrator",
-		OnLost: func(err error) {
-			log.FromContext(ctx).Error(err, "store subscription lost, falling back to periodic resync")
-		},
-	})
+	o.Store.ClientName = "holdfast-orchestrator"
+	o.Store.OnLost = func(err error) {
+		log.FromContext(ctx).Error(err, "store subscription lost, falling back to periodic resync")
+	}
+	store, err := valkey.New(o.Store)
 	if err != nil {
 		return err
 	}
@@ -139,7 +137,7 @@ func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Li
 	return &credentials.Keeper{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Users: store, Clock: clock.RealClock{},
 		Recorder: mgr.GetEventRecorder("holdfast-orchestrator"),
-		Owners:   known, CAFile: o.ValkeyTLS.CA, MaxAge: o.ValkeyPasswordMaxAge,
+		Owners:   known, CAFile: o.Store.TLS.CA, MaxAge: o.ValkeyPasswordMaxAge,
 	}
 }
 

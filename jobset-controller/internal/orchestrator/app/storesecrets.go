@@ -48,8 +48,8 @@ func (o *Options) copySecrets(ctx context.Context, mgr manager.Manager) error {
 		return types.NamespacedName{Namespace: o.Leader.Namespace, Name: name}
 	}
 	for _, s := range []storeSecret{
-		{named(o.ValkeyPasswordSecret), passwordKey, o.ValkeyPasswordFile, generatePassword},
-		{named(o.ValkeyTLSSecret), caKey, o.ValkeyTLS.CA, func() (map[string][]byte, error) { return generateCertificate(o.ValkeyAddress) }},
+		{named(o.ValkeyPasswordSecret), passwordKey, o.Store.PasswordFile, generatePassword},
+		{named(o.ValkeyTLSSecret), caKey, o.Store.TLS.CA, func() (map[string][]byte, error) { return generateCertificate(o.Store.Address) }},
 	} {
 		if s.name.Name == "" {
 			continue

@@ -52,7 +52,7 @@ func (f filler) run(t *testing.T) error {
 func (f filler) files(t *testing.T) map[string]string {
 	t.Helper()
 	content := map[string]string{}
-	for name, file := range map[string]string{"password": f.options.ValkeyPasswordFile, "ca.crt": f.options.ValkeyTLS.CA} {
+	for name, file := range map[string]string{"password": f.options.Store.PasswordFile, "ca.crt": f.options.Store.TLS.CA} {
 		value, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
