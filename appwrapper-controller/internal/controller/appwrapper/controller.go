@@ -84,8 +84,6 @@ type Reconciler struct {
 	evacuations *evacuations
 	// retries delays creation retries after a failure, until the admission grace period of the attempt ends.
 	retries workqueue.TypedRateLimiter[types.UID]
-	// sent holds the events that have been sent. Forgotten events may be sent again.
-	sent *lru.Cache
 }
 
 // New returns a Reconciler.
@@ -103,7 +101,6 @@ func New(o Options) *Reconciler {
 		signals:     table,
 		evacuations: &evacuations{reader: o.Client, limit: o.Config.NodeHealth.MaxSimultaneousEvacuations},
 		retries:     workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](firstRetry, lastRetry),
-		sent:        lru.New(maxRememberedEvents),
 	}
 }
 
@@ -145,7 +142,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctr
 		}
 		d = policy.Decide(&s.facts)
 	}
-	r.reportProblems(s)
 	return r.apply(ctx, s, d)
 }
 
@@ -190,14 +186,10 @@ func requeueAfter(d *policy.Decision) time.Duration {
 	switch {
 	case d.After > 0:
 		return min(d.After, safetyPoll)
-	case finished(d.Next):
+	case d.Next == v1beta2.Succeeded, d.Next == v1beta2.Failed, d.Next == v1beta2.Suspended:
 		return 0
 	}
 	return safetyPoll
-}
-
-func finished(phase v1beta2.AppWrapperPhase) bool {
-	return phase == v1beta2.Succeeded || phase == v1beta2.Failed || phase == v1beta2.Suspended
 }
 
 // act carries out the action of the decision. Only the outcome of a creation changes the decision.
@@ -240,7 +232,7 @@ type scope struct {
 	components []observedComponent
 	// pods are shared with the cache and must not be changed.
 	pods []*corev1.Pod
-	// problems describe invalid annotations, each of which is reported once.
+	// problems describe invalid annotations. They are reported when an attempt begins.
 	problems []string
 	// status is the next status. observe and the actions update the status of the components in it.
 	status *v1beta2.AppWrapperStatus

@@ -1,7 +1,7 @@
 package appwrapper
 
 import (
-	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -10,15 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-const maxRememberedEvents = 4096
-
-// send sends an event, unless the last event of the AppWrapper with this key had the same content.
-func (r *Reconciler) send(aw *v1beta2.AppWrapper, e policy.Event, key, content string) {
-	key = string(aw.UID) + "/" + key
-	if before, _ := r.sent.Get(key); before == content {
-		return
-	}
-	r.sent.Add(key, content)
+func (r *Reconciler) send(aw *v1beta2.AppWrapper, e policy.Event) {
 	kind := corev1.EventTypeNormal
 	if e.Warning {
 		kind = corev1.EventTypeWarning
@@ -26,28 +18,18 @@ func (r *Reconciler) send(aw *v1beta2.AppWrapper, e policy.Event, key, content s
 	r.Recorder.Eventf(aw, nil, kind, e.Reason, e.Action, "%s", notes.Truncate(e.Note, notes.MaxLength))
 }
 
-// reportProblems warns once about each invalid annotation.
-func (r *Reconciler) reportProblems(s *scope) {
-	if finished(s.facts.Phase) && s.facts.Phase != v1beta2.Suspended {
-		return
-	}
-	for _, problem := range s.problems {
-		r.send(s.aw, policy.Event{Warning: true, Reason: "InvalidAnnotation", Action: "ReadAnnotation", Note: problem + "; it is ignored"}, problem, "")
-	}
-}
-
 // reportChanges sends events and updates counters after the status was written. The write requires the observed version, so each change is
-// reported once.
+// reported once. Events about something that lasts, such as a forced removal, are sent in each reconcile. The recorder merges those about the
+// same version into a series, without further writes.
 func (r *Reconciler) reportChanges(s *scope, d *policy.Decision, before v1beta2.AppWrapperPhase) {
-	for _, e := range d.Events { // at most once in each attempt, unless its note changes
-		r.send(s.aw, e, e.Reason+"/"+e.Action, fmt.Sprintf("%d: %s", attemptNumber(&s.aw.Status), e.Note))
+	for _, e := range d.Events {
+		r.send(s.aw, e)
+	}
+	if d.Begins && len(s.problems) > 0 { // in one event, because the recorder would merge several into a series with the first note
+		r.send(s.aw, policy.Event{Warning: true, Reason: "InvalidAnnotation", Action: "ReadAnnotation", Note: "ignored: " + strings.Join(s.problems, "; ")})
 	}
 	r.Metrics.count(s, d, before)
-	if !d.Begins {
-		return
-	}
-	r.retries.Forget(s.aw.UID)
-	for i := range s.status.ComponentStatus { // the reports of the previous attempt
-		r.kinds.finished.Remove(owned{s.aw.UID, s.reference(i)})
+	if d.Begins {
+		r.retries.Forget(s.aw.UID)
 	}
 }
