@@ -226,8 +226,6 @@ type Outcome struct {
 	Fatal bool
 	// Refused means that the API server rejected the request and created nothing.
 	Refused bool
-	// Retry is the back-off before the next try.
-	Retry time.Duration
 }
 
 func resuming(f *Facts) *Decision {
@@ -242,6 +240,10 @@ func resuming(f *Facts) *Decision {
 	return d
 }
 
+// minCreateRetry and maxCreateRetry are the bounds of the delay after a failure to create a component. It is as long as the attempt so far,
+// so it doubles each time.
+const minCreateRetry, maxCreateRetry = 100 * time.Millisecond, 10 * time.Second
+
 // AfterCreate returns the decision that follows the outcome of Create.
 func AfterCreate(f *Facts, o Outcome) *Decision {
 	d := f.decision()
@@ -254,7 +256,7 @@ func AfterCreate(f *Facts, o Outcome) *Decision {
 	case o.Fatal:
 		return f.fail(v1beta2.ReasonCreateFailed, o.Err)
 	case !d.reached(f.Clocks.AttemptStart.Add(f.Parameters.AdmissionGracePeriod), f.Now):
-		d.waitFor(o.Retry)
+		d.waitFor(min(maxCreateRetry, max(minCreateRetry, f.Now.Sub(f.Clocks.AttemptStart))))
 		return d
 	}
 	return f.resetOrFail(v1beta2.ReasonCreateFailed, o.Err)

@@ -15,10 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -82,8 +80,6 @@ type Reconciler struct {
 	kinds       *kinds
 	signals     signals.Table
 	evacuations *evacuations
-	// retries delays creation retries after a failure, until the admission grace period of the attempt ends.
-	retries workqueue.TypedRateLimiter[types.UID]
 }
 
 // New returns a Reconciler.
@@ -100,7 +96,6 @@ func New(o Options) *Reconciler {
 		},
 		signals:     table,
 		evacuations: &evacuations{reader: o.Client, limit: o.Config.NodeHealth.MaxSimultaneousEvacuations},
-		retries:     workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](firstRetry, lastRetry),
 	}
 }
 
@@ -117,8 +112,6 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 }
 
 const (
-	// firstRetry and lastRetry are the bounds of the back-off after a failure to create a component.
-	firstRetry, lastRetry = 100 * time.Millisecond, 10 * time.Second
 	// staleRetry is how long to wait for a stale cache to catch up. Usually a watch event arrives earlier.
 	staleRetry = 200 * time.Millisecond
 	// safetyPoll is the resync period, for changes that cause no watch event.
@@ -202,11 +195,6 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*po
 		if err != nil {
 			return d, err
 		}
-		if outcome.Err == "" || outcome.Fatal {
-			r.retries.Forget(s.aw.UID)
-		} else {
-			outcome.Retry = r.retries.When(s.aw.UID)
-		}
 		return policy.AfterCreate(&s.facts, outcome), nil
 	case policy.Delete:
 		return d, r.deleteComponents(ctx, s, false)
@@ -215,7 +203,6 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*po
 	case policy.ForceComponents:
 		return d, r.deleteComponents(ctx, s, true)
 	case policy.Release:
-		r.retries.Forget(s.aw.UID)
 		return d, r.setFinalizer(ctx, s.aw, false)
 	case policy.DeleteObject:
 		return d, r.Client.Delete(ctx, s.aw, withUID(s.aw))

@@ -29,7 +29,4 @@ func (r *Reconciler) reportChanges(s *scope, d *policy.Decision, before v1beta2.
 		r.send(s.aw, policy.Event{Warning: true, Reason: "InvalidAnnotation", Action: "ReadAnnotation", Note: "ignored: " + strings.Join(s.problems, "; ")})
 	}
 	r.Metrics.count(s, d, before)
-	if d.Begins {
-		r.retries.Forget(s.aw.UID)
-	}
 }
