@@ -109,9 +109,13 @@ func dropPodSpecs(value any) {
 	}
 }
 
-// stripJob keeps only the number of succeeded pods of a Job.
+// stripJob keeps only the fields that determine how many pods of a Job should be active.
 func stripJob(full *batchv1.Job) *batchv1.Job {
-	return &batchv1.Job{TypeMeta: full.TypeMeta, ObjectMeta: trimMeta(full.ObjectMeta), Status: batchv1.JobStatus{Succeeded: full.Status.Succeeded}}
+	return &batchv1.Job{
+		TypeMeta: full.TypeMeta, ObjectMeta: trimMeta(full.ObjectMeta),
+		Spec:   batchv1.JobSpec{Parallelism: full.Spec.Parallelism, Completions: full.Spec.Completions},
+		Status: batchv1.JobStatus{Succeeded: full.Status.Succeeded, CompletionTime: full.Status.CompletionTime},
+	}
 }
 
 func trimMeta(m metav1.ObjectMeta) metav1.ObjectMeta {

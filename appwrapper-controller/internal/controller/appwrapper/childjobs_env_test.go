@@ -34,7 +34,7 @@ func (w *world) childOf(js *unstructured.Unstructured, succeeded int32) {
 	template, _, _ := unstructured.NestedMap(w.replicatedJob(), "template", "spec", "template")
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 		Name: "js-w-0", Namespace: w.Namespace, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(js, js.GroupVersionKind())},
-		Labels: map[string]string{jobSetName: "js", jobSetReplicatedJob: "w", jobSetJobIndex: "0"},
+		Labels: map[string]string{jobSetName: "js"},
 	}}
 	job.Spec.Parallelism, job.Spec.Completions = new(int32(2)), new(int32(4))
 	labels, _, _ := unstructured.NestedStringMap(template, "metadata", "labels")

@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -188,63 +190,51 @@ func (r *Reconciler) listPods(ctx context.Context, aw *v1beta2.AppWrapper, live 
 	return found, nil
 }
 
-// Labels on the Jobs and pods of a JobSet.
-const (
-	jobSetName          = "jobset.sigs.k8s.io/jobset-name"
-	jobSetReplicatedJob = "jobset.sigs.k8s.io/replicatedjob-name"
-	jobSetJobIndex      = "jobset.sigs.k8s.io/job-index"
-)
-
-func childJob(labels map[string]string) health.ChildJob {
-	return health.ChildJob{ReplicatedJob: labels[jobSetReplicatedJob], Index: labels[jobSetJobIndex]}
-}
+// jobSetName is the label that holds the name of the JobSet on its Jobs.
+const jobSetName = "jobset.sigs.k8s.io/jobset-name"
 
 // observeChildJobs counts the succeeded pods of JobSets and the pods that should be active. The status of a JobSet is not sufficient,
 // because it reports a Job as ready when the pods of one wave have succeeded. The pods are not sufficient either, because succeeded ones
-// may have been deleted.
+// may have been deleted. A Job's own status is updated with a delay, so the larger of both numbers counts.
 func (r *Reconciler) observeChildJobs(ctx context.Context, s *scope, live bool) error {
-	var jobs client.Reader = r.Client
+	var from client.Reader = r.Client
 	if live {
-		jobs = r.Live
+		from = r.Live
 	}
-	for i := range s.facts.Components {
-		report, c := &s.facts.Components[i].Report, s.components[i]
-		if len(report.ChildJobs) == 0 || c.meta == nil {
+	podsOf := map[types.UID]int32{} // succeeded pods that exist, by their owner
+	for _, pod := range s.pods {
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && pod.Status.Phase == corev1.PodSucceeded {
+			podsOf[owner.UID]++
+		}
+	}
+	for i, c := range s.components {
+		if c.ref.GroupKind() != health.JobSet || c.meta == nil {
 			continue
 		}
-		succeeded, err := succeededPods(ctx, jobs, c, s.pods)
-		if err != nil {
-			return err
+		var jobs batchv1.JobList
+		if err := from.List(ctx, &jobs, client.InNamespace(c.ref.Namespace), client.MatchingLabels{jobSetName: c.ref.Name}); err != nil {
+			return fmt.Errorf("listing the jobs of %s: %w", c.ref, err)
 		}
-		report.Active = health.ActivePods(report.ChildJobs, succeeded)
-		report.Succeeded = 0
-		for _, pods := range succeeded {
-			report.Succeeded += pods
+		report := &s.facts.Components[i].Report
+		report.Active = new(int32(0))
+		for k := range jobs.Items {
+			if job := &jobs.Items[k]; metav1.IsControlledBy(job, c.meta) {
+				succeeded := max(job.Status.Succeeded, podsOf[job.UID])
+				report.Succeeded += succeeded
+				*report.Active += activePods(job, succeeded)
+			}
 		}
 	}
 	return nil
 }
 
-// succeededPods returns the number of succeeded pods of each Job of a JobSet. It uses the larger of the Job's status and the count of
-// existing pods, because the status is updated with a delay.
-func succeededPods(ctx context.Context, from client.Reader, jobSet observedComponent, pods []*corev1.Pod) (map[health.ChildJob]int32, error) {
-	succeeded := map[health.ChildJob]int32{}
-	for _, pod := range pods {
-		if pod.Status.Phase == corev1.PodSucceeded && pod.Labels[jobSetName] == jobSet.ref.Name {
-			succeeded[childJob(pod.Labels)]++
-		}
+// activePods returns how many pods of a Job should be active now.
+func activePods(job *batchv1.Job, succeeded int32) int32 {
+	if job.Status.CompletionTime != nil {
+		return 0
 	}
-	var jobs batchv1.JobList
-	if err := from.List(ctx, &jobs, client.InNamespace(jobSet.ref.Namespace), client.MatchingLabels{jobSetName: jobSet.ref.Name}); err != nil {
-		return nil, fmt.Errorf("listing the jobs of %s: %w", jobSet.ref, err)
-	}
-	for i := range jobs.Items {
-		if job := &jobs.Items[i]; metav1.IsControlledBy(job, jobSet.meta) {
-			child := childJob(job.Labels)
-			succeeded[child] = max(succeeded[child], job.Status.Succeeded)
-		}
-	}
-	return succeeded, nil
+	parallelism := ptr.Deref(job.Spec.Parallelism, 1)
+	return max(0, min(parallelism, ptr.Deref(job.Spec.Completions, parallelism)-succeeded))
 }
 
 // observeRemains finds the objects that have not been deleted yet. Only live reads can show that nothing remains.
