@@ -111,7 +111,7 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, objects []*unstruct
 			Type: string(v1beta2.ResourcesDeployed), Status: metav1.ConditionUnknown, Reason: v1beta2.ReasonComponentCreationInitiated,
 		})
 	}
-	return r.patchStatus(ctx, s.aw, s.status)
+	return r.patchStatus(ctx, s)
 }
 
 // adoptUnnamed finds an object that the upstream controller created with a generated name but did not record. Such an object is found by

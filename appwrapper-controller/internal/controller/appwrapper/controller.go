@@ -189,7 +189,7 @@ func requeueAfter(d *policy.Decision) time.Duration {
 func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*policy.Decision, error) {
 	switch d.Do {
 	case policy.AddFinalizer:
-		return d, r.setFinalizer(ctx, s.aw, true)
+		return d, r.patchMetadata(ctx, s, func(aw *v1beta2.AppWrapper) { controllerutil.AddFinalizer(aw, v1beta2.Finalizer) })
 	case policy.Create:
 		outcome, err := r.create(ctx, s)
 		if err != nil {
@@ -203,7 +203,7 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*po
 	case policy.ForceComponents:
 		return d, r.deleteComponents(ctx, s, true)
 	case policy.Release:
-		return d, r.setFinalizer(ctx, s.aw, false)
+		return d, r.patchMetadata(ctx, s, func(aw *v1beta2.AppWrapper) { controllerutil.RemoveFinalizer(aw, v1beta2.Finalizer) })
 	case policy.DeleteObject:
 		return d, r.Client.Delete(ctx, s.aw, withUID(s.aw))
 	}
@@ -248,22 +248,14 @@ func (r *Reconciler) isCurrent(ctx context.Context, aw *v1beta2.AppWrapper) (boo
 	return live.UID == aw.UID && live.ResourceVersion == aw.ResourceVersion, nil
 }
 
-// setFinalizer adds or removes the finalizer. It fails with a conflict if the AppWrapper has changed since it was observed.
-func (r *Reconciler) setFinalizer(ctx context.Context, aw *v1beta2.AppWrapper, there bool) error {
-	before := aw.DeepCopy()
-	change := controllerutil.RemoveFinalizer
-	if there {
-		change = controllerutil.AddFinalizer
+// patchMetadata writes a change to the metadata. It fails with a conflict if the AppWrapper has changed since it was observed.
+func (r *Reconciler) patchMetadata(ctx context.Context, s *scope, change func(*v1beta2.AppWrapper)) error {
+	next := s.aw.DeepCopy()
+	change(next)
+	if err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(s.aw, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("patching the metadata: %w", err)
 	}
-	if !change(aw, v1beta2.Finalizer) {
-		return nil
-	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	status := aw.Status // Patch replaces it with the stored status
-	if err := r.Client.Patch(ctx, aw, patch); err != nil {
-		return fmt.Errorf("patching the finalizer: %w", err)
-	}
-	aw.Status = status
+	s.aw = next
 	return nil
 }
 

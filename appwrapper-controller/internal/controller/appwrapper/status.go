@@ -23,7 +23,7 @@ import (
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decision) error {
 	before := s.aw.Status.Phase
 	s.record(d)
-	if err := r.patchStatus(ctx, s.aw, s.status); err != nil {
+	if err := r.patchStatus(ctx, s); err != nil {
 		return err
 	}
 	r.reportChanges(s, d, before)
@@ -31,17 +31,16 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decisi
 }
 
 // patchStatus patches the status of the observed version if it has changed.
-func (r *Reconciler) patchStatus(ctx context.Context, aw *v1beta2.AppWrapper, status *v1beta2.AppWrapperStatus) error {
-	if equality.Semantic.DeepEqual(aw.Status, *status) {
+func (r *Reconciler) patchStatus(ctx context.Context, s *scope) error {
+	if equality.Semantic.DeepEqual(s.aw.Status, *s.status) {
 		return nil
 	}
-	before := aw.DeepCopy()
-	aw.Status = *status.DeepCopy()
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, aw, patch); err != nil {
-		aw.Status = before.Status
+	next := s.aw.DeepCopy()
+	next.Status = *s.status.DeepCopy()
+	if err := r.Client.Status().Patch(ctx, next, client.MergeFromWithOptions(s.aw, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
+	s.aw = next
 	return nil
 }
 
@@ -189,15 +188,11 @@ func (r *Reconciler) writeRecovering(ctx context.Context, s *scope) error {
 	if !write || !s.aw.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	next := s.aw.DeepCopy()
-	if value == "" {
-		delete(next.Annotations, recovering.Annotation)
-	} else {
-		metav1.SetMetaDataAnnotation(&next.ObjectMeta, recovering.Annotation, value)
-	}
-	if err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(s.aw, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("writing the recovering annotation: %w", err)
-	}
-	s.aw = next
-	return nil
+	return r.patchMetadata(ctx, s, func(aw *v1beta2.AppWrapper) {
+		if value == "" {
+			delete(aw.Annotations, recovering.Annotation)
+		} else {
+			metav1.SetMetaDataAnnotation(&aw.ObjectMeta, recovering.Annotation, value)
+		}
+	})
 }
