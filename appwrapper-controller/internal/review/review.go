@@ -34,11 +34,6 @@ const Annotation = "holdfast.dev/access-reviewed"
 // fresh is the maximum difference between the creation time and the signature time. It applies in both directions because of clock skew.
 const fresh = 5 * time.Minute
 
-var (
-	errNone  = errors.New("the webhook did not check it")
-	errWrong = errors.New("its signature is invalid, or is for other templates")
-)
-
 // Reviews signs and verifies AppWrappers.
 type Reviews struct{ keyFile string }
 
@@ -62,7 +57,7 @@ func (r *Reviews) Stamp(aw *v1beta2.AppWrapper, now time.Time) error {
 func (r *Reviews) Verify(aw *v1beta2.AppWrapper) error {
 	at, given, found := strings.Cut(aw.Annotations[Annotation], ".")
 	if !found {
-		return errNone
+		return errors.New("the webhook did not check it")
 	}
 	mac, err := r.mac(aw, at)
 	if err != nil {
@@ -70,7 +65,7 @@ func (r *Reviews) Verify(aw *v1beta2.AppWrapper) error {
 	}
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || !hmac.Equal([]byte(mac), []byte(given)) {
-		return errWrong
+		return errors.New("its signature is invalid, or is for other templates")
 	}
 	if age := aw.CreationTimestamp.Sub(time.Unix(seconds, 0)).Abs(); age > fresh {
 		return fmt.Errorf("its signature and its creation are %s apart", age)

@@ -119,7 +119,7 @@ func (v *createValidator) component(ctx context.Context, i int) {
 	}
 	v.podSets += max(len(c.DeclaredPodSets), len(inferred))
 	if err := podset.Check(c.DeclaredPodSets, inferred); err != nil {
-		v.refuse(field.Invalid(path.Child("podSets"), paths(c.DeclaredPodSets), err.Error()))
+		v.refuse(field.Invalid(path.Child("podSets"), len(c.DeclaredPodSets), err.Error()))
 	}
 	if len(c.DeclaredPodSets) == 0 {
 		v.unknownFields(path.Child("template"), object, inferred)
@@ -199,14 +199,6 @@ func (v *createValidator) total() {
 	case v.podSets > oldMaxPodSets:
 		v.warnings = append(v.warnings, fmt.Sprintf("%s: %d pod sets exceed the limit of %d in Kueue before 0.19", componentsPath, v.podSets, oldMaxPodSets))
 	}
-}
-
-func paths(sets []v1beta2.AppWrapperPodSet) []string {
-	var all []string
-	for _, set := range sets {
-		all = append(all, set.Path)
-	}
-	return all
 }
 
 const immutable = "attempt to change immutable field"

@@ -8,6 +8,7 @@ package appwrapper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -120,7 +121,7 @@ const (
 
 // Reconcile observes one AppWrapper, decides what to do and carries out the decision.
 func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctrl.Result, error) {
-	if managedElsewhere(aw) {
+	if ptr.Deref(aw.Spec.ManagedBy, v1beta2.ControllerName) != v1beta2.ControllerName { // another controller manages it, such as MultiKueue
 		return ctrl.Result{}, nil
 	}
 	r.Metrics.initNamespace(aw)
@@ -138,40 +139,30 @@ func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctr
 	return r.apply(ctx, s, d)
 }
 
-// managedElsewhere reports whether another controller, such as MultiKueue, manages the AppWrapper.
-func managedElsewhere(aw *v1beta2.AppWrapper) bool {
-	return ptr.Deref(aw.Spec.ManagedBy, v1beta2.ControllerName) != v1beta2.ControllerName
-}
-
-// apply carries out a decision and then writes the status. If the action fails, the status is written only for removals.
+// apply carries out a decision and then writes the status. If the action fails, the status is written only for removals: their grace periods
+// continue, and the message says what blocks them. Failed deletions are retried in the next reconcile.
 func (r *Reconciler) apply(ctx context.Context, s *scope, d *policy.Decision) (ctrl.Result, error) {
 	if d.Do != policy.Nothing {
 		if current, err := r.isCurrent(ctx, s.aw); err != nil || !current {
 			return ctrl.Result{RequeueAfter: staleRetry}, err
 		}
 	}
-	d, failed := r.act(ctx, s, d)
-	if failed != nil && !isRemoval(d) {
-		return retryOnConflict(failed)
-	}
-	if s.deletionRefused {
-		d.Explain(s.facts.Remains)
-	}
-	if d.Do != policy.Release && d.Do != policy.DeleteObject { // the object may be gone
-		if err := r.writeStatus(ctx, s, d); err != nil {
-			return retryOnConflict(err)
+	d, err := r.act(ctx, s, d)
+	removal := d.Do == policy.Delete || d.Do == policy.ForcePods || d.Do == policy.ForceComponents
+	gone := d.Do == policy.Release || d.Do == policy.DeleteObject
+	if removal || err == nil && !gone {
+		if s.deletionRefused {
+			d.Explain(s.facts.Remains)
 		}
+		err = errors.Join(err, r.writeStatus(ctx, s, d))
 	}
-	if failed != nil {
-		return retryOnConflict(failed)
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	case err != nil:
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	return ctrl.Result{RequeueAfter: requeueAfter(d)}, nil
-}
-
-// isRemoval reports whether the decision removes objects. The status of a removal is written even if a deletion failed: its grace periods
-// continue, and the message says what blocks it. Failed deletions are retried in the next reconcile.
-func isRemoval(d *policy.Decision) bool {
-	return d.Do == policy.Delete || d.Do == policy.ForcePods || d.Do == policy.ForceComponents
 }
 
 // requeueAfter returns the time until the next reconcile if no event arrives, or 0 for never.
@@ -257,12 +248,4 @@ func (r *Reconciler) patchMetadata(ctx context.Context, s *scope, change func(*v
 	}
 	s.aw = next
 	return nil
-}
-
-// retryOnConflict requeues after a conflict, and ignores objects that do not exist.
-func retryOnConflict(err error) (ctrl.Result, error) {
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
-	}
-	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
