@@ -127,15 +127,15 @@ func TestPaths(t *testing.T) {
 		"template.spec.":          "3",
 		"spec":                    "first element of the path must be 'template'",
 		"templates":               "at path position 'template' invalid path element 's'",
-		"template.spec.x":         "at path position 'template.spec.' missing field 'x'",
+		"template.spec.x":         "at path position 'template.spec' missing field 'x'",
 		"template.spec.a[0]":      "at path position 'template.spec.a' found non-array value",
 		"template.spec.a.b[2]":    "at path position 'template.spec.a.b' out of bounds index '2'",
 		"template.spec.a.b[-1]":   "at path position 'template.spec.a.b' out of bounds index '-1'",
 		"template.spec.a.b[x]":    "at path position 'template.spec.a.b' invalid index expression 'x'",
-		"template.spec.a.b[0":     "at path position 'template.spec.a.b' invalid array index '[0'",
-		"template.spec.a.b.c":     "at path position 'template.spec.a.b.' non-map value",
-		"template.spec.a.b[0]c":   "at path position 'template.spec.a.b[0' invalid path element 'c'",
-		"template.spec.a.b[0].c.": "at path position 'template.spec.a.b[0.c.' non-map value",
+		"template.spec.a.b[0":     "at path position 'template.spec.a.b' invalid path element '[0'",
+		"template.spec.a.b.c":     "at path position 'template.spec.a.b' non-map value",
+		"template.spec.a.b[0]c":   "at path position 'template.spec.a.b[0]' invalid path element 'c'",
+		"template.spec.a.b[0].c.": "at path position 'template.spec.a.b[0].c' non-map value",
 	} {
 		value, err := Lookup(o, path)
 		got := fmt.Sprint(value)
