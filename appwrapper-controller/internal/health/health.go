@@ -103,17 +103,8 @@ func (o object) text(path ...string) string {
 }
 
 func (o object) number(absent int64, path ...string) int64 {
-	value, found, err := unstructured.NestedFieldNoCopy(o, path...)
-	if !found || err != nil {
-		return absent
-	}
-	switch n := value.(type) {
-	case int64:
+	if n, found, err := unstructured.NestedInt64(o, path...); found && err == nil {
 		return n
-	case int:
-		return int64(n)
-	case float64:
-		return int64(n)
 	}
 	return absent
 }

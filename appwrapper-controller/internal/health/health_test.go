@@ -75,7 +75,11 @@ func TestReports(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte(tc.object), &o.Object); err != nil {
+			raw, err := yaml.YAMLToJSON([]byte(tc.object))
+			if err == nil {
+				err = o.UnmarshalJSON(raw)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, Of(o)); diff != "" {

@@ -28,7 +28,11 @@ func TestStripWrappedDropsPodSpecs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var full, want unstructured.Unstructured
 			for text, into := range map[string]*unstructured.Unstructured{text(pods): &full, text(kept): &want} {
-				if err := yaml.Unmarshal([]byte(text), &into.Object); err != nil {
+				raw, err := yaml.YAMLToJSON([]byte(text))
+				if err == nil {
+					err = into.UnmarshalJSON(raw)
+				}
+				if err != nil {
 					t.Fatal(err)
 				}
 			}
