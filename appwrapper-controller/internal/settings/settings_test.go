@@ -92,7 +92,7 @@ func TestFaultToleranceValidate(t *testing.T) {
 		"a negative period":          {func(a *AppWrapper) { a.FaultTolerance.FailureGracePeriod = -1 }, "failureGracePeriod: -1ns is negative"},
 		"an unknown effect":          {func(a *AppWrapper) { a.Autopilot.ResourceTaints["x"] = []corev1.Taint{{Key: "a", Effect: "No"}} }, `resourceTaints[x][0].effect: must be NoSchedule, NoExecute or PreferNoSchedule, not "No"`},
 		"a signal with two sources": {func(a *AppWrapper) {
-			a.NodeHealth.Signals = signals.Table{{Effect: signals.Avoid, Taint: &signals.Taint{Key: "a"}, PodResourceHealth: true}}
+			a.NodeHealth.Signals = signals.Table{{Effect: signals.Avoid, Taint: &corev1.Taint{Key: "a"}, PodResourceHealth: true}}
 		}, "nodeHealth.signals[0]: 2 of label"},
 		"a negative limit": {func(a *AppWrapper) { a.NodeHealth.MaxSimultaneousEvacuations = -1 }, "maxSimultaneousEvacuations: -1"},
 	} {

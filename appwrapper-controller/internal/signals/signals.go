@@ -27,10 +27,12 @@ const (
 
 // Signal is one row of the table. Exactly one source is set.
 type Signal struct {
-	Name      string     `json:"name"`
-	Label     *Label     `json:"label,omitempty"`
-	Taint     *Taint     `json:"taint,omitempty"`
-	Condition *Condition `json:"condition,omitempty"`
+	Name  string `json:"name"`
+	Label *Label `json:"label,omitempty"`
+	// Taint matches node taints. An empty value or effect matches any.
+	Taint *corev1.Taint `json:"taint,omitempty"`
+	// Condition matches a node condition by its type and status. The status that marks a node as bad is True for some agents, False for others.
+	Condition *corev1.NodeCondition `json:"condition,omitempty"`
 	// PodResourceHealth matches pods whose status reports an unhealthy device. It affects only the pod itself and does not keep other pods
 	// off the node.
 	PodResourceHealth bool `json:"podResourceHealth,omitempty"`
@@ -46,19 +48,6 @@ type Signal struct {
 type Label struct {
 	Key    string   `json:"key"`
 	Values []string `json:"values"`
-}
-
-// Taint matches node taints. An empty value or effect matches any.
-type Taint struct {
-	Key    string             `json:"key"`
-	Value  string             `json:"value,omitempty"`
-	Effect corev1.TaintEffect `json:"effect,omitempty"`
-}
-
-// Condition matches a node condition. Status is the condition status that marks the node as bad: True for some agents, False for others.
-type Condition struct {
-	Type   corev1.NodeConditionType `json:"type"`
-	Status corev1.ConditionStatus   `json:"status"`
 }
 
 // Table is a list of signals.
@@ -97,7 +86,8 @@ func (s Signal) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (t *Taint) matches(taint corev1.Taint) bool {
+func (s Signal) matchesTaint(taint corev1.Taint) bool {
+	t := s.Taint
 	return taint.Key == t.Key && (t.Value == "" || taint.Value == t.Value) && (t.Effect == "" || taint.Effect == t.Effect)
 }
 
@@ -155,7 +145,7 @@ func (s Signal) since(node *corev1.Node) (at time.Time, shows bool) {
 		value, found := node.Labels[s.Label.Key]
 		return time.Time{}, found && slices.Contains(s.Label.Values, value)
 	case s.Taint != nil:
-		return time.Time{}, slices.ContainsFunc(node.Spec.Taints, s.Taint.matches)
+		return time.Time{}, slices.ContainsFunc(node.Spec.Taints, s.matchesTaint)
 	case s.Condition != nil:
 		for _, c := range node.Status.Conditions {
 			if c.Type == s.Condition.Type && c.Status == s.Condition.Status {

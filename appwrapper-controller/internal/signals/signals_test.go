@@ -46,14 +46,14 @@ func TestSources(t *testing.T) {
 		"a label":                             {Signal{Label: health}, node(label("health", "ERR")), true},
 		"a different value":                   {Signal{Label: health}, node(label("health", "PASS")), false},
 		"no label":                            {Signal{Label: health}, node(), false},
-		"a taint":                             {Signal{Taint: &Taint{Key: "out-of-service"}}, node(taint("out-of-service", "x", corev1.TaintEffectNoExecute)), true},
-		"a taint with a different value":      {Signal{Taint: &Taint{Key: "a", Value: "b"}}, node(taint("a", "x", corev1.TaintEffectNoExecute)), false},
-		"a taint with a different effect":     {Signal{Taint: &Taint{Key: "a", Effect: corev1.TaintEffectNoExecute}}, node(taint("a", "", corev1.TaintEffectNoSchedule)), false},
-		"a condition that is bad when True":   {Signal{Condition: &Condition{Type: "XIDErrors", Status: corev1.ConditionTrue}}, node(condition("XIDErrors", corev1.ConditionTrue)), true},
-		"a condition that is good when False": {Signal{Condition: &Condition{Type: "XIDErrors", Status: corev1.ConditionTrue}}, node(condition("XIDErrors", corev1.ConditionFalse)), false},
-		"a condition that is bad when False":  {Signal{Condition: &Condition{Type: "KernelReady", Status: corev1.ConditionFalse}}, node(condition("KernelReady", corev1.ConditionFalse)), true},
+		"a taint":                             {Signal{Taint: &corev1.Taint{Key: "out-of-service"}}, node(taint("out-of-service", "x", corev1.TaintEffectNoExecute)), true},
+		"a taint with a different value":      {Signal{Taint: &corev1.Taint{Key: "a", Value: "b"}}, node(taint("a", "x", corev1.TaintEffectNoExecute)), false},
+		"a taint with a different effect":     {Signal{Taint: &corev1.Taint{Key: "a", Effect: corev1.TaintEffectNoExecute}}, node(taint("a", "", corev1.TaintEffectNoSchedule)), false},
+		"a condition that is bad when True":   {Signal{Condition: &corev1.NodeCondition{Type: "XIDErrors", Status: corev1.ConditionTrue}}, node(condition("XIDErrors", corev1.ConditionTrue)), true},
+		"a condition that is good when False": {Signal{Condition: &corev1.NodeCondition{Type: "XIDErrors", Status: corev1.ConditionTrue}}, node(condition("XIDErrors", corev1.ConditionFalse)), false},
+		"a condition that is bad when False":  {Signal{Condition: &corev1.NodeCondition{Type: "KernelReady", Status: corev1.ConditionFalse}}, node(condition("KernelReady", corev1.ConditionFalse)), true},
 		"the device health of a pod":          {Signal{PodResourceHealth: true}, node(label("health", "ERR")), false},
-		"a condition that is not reported":    {Signal{Condition: &Condition{Type: "KernelReady", Status: corev1.ConditionFalse}}, node(), false},
+		"a condition that is not reported":    {Signal{Condition: &corev1.NodeCondition{Type: "KernelReady", Status: corev1.ConditionFalse}}, node(), false},
 	} {
 		if _, got := tc.signal.since(tc.node); got != tc.want {
 			t.Errorf("%s: %v", name, got)
@@ -63,7 +63,7 @@ func TestSources(t *testing.T) {
 
 // A restart of the controller changes nothing, because the result depends only on the node.
 func TestHoldDownStartsAtTransition(t *testing.T) {
-	table := Table{{Name: "s", Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Resources: []corev1.ResourceName{gpu}, Effect: Evacuate, HoldDown: metav1.Duration{Duration: time.Minute}}}
+	table := Table{{Name: "s", Condition: &corev1.NodeCondition{Type: "Bad", Status: corev1.ConditionTrue}, Resources: []corev1.ResourceName{gpu}, Effect: Evacuate, HoldDown: metav1.Duration{Duration: time.Minute}}}
 	bad := node(condition("Bad", corev1.ConditionTrue))
 	bad.Status.Conditions[0].LastTransitionTime = metav1.NewTime(start)
 	for name, tc := range map[string]struct {
@@ -89,7 +89,7 @@ func TestHoldDownStartsAtTransition(t *testing.T) {
 func TestChanged(t *testing.T) {
 	table := Table{
 		{Label: &Label{Key: "h", Values: []string{"x"}}, Effect: Evacuate},
-		{Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Effect: Evacuate, HoldDown: metav1.Duration{Duration: time.Minute}},
+		{Condition: &corev1.NodeCondition{Type: "Bad", Status: corev1.ConditionTrue}, Effect: Evacuate, HoldDown: metav1.Duration{Duration: time.Minute}},
 	}
 	again := node(condition("Bad", corev1.ConditionTrue))
 	again.Status.Conditions[0].LastTransitionTime = metav1.NewTime(start)
@@ -124,8 +124,8 @@ func TestConcerns(t *testing.T) {
 func TestAvoids(t *testing.T) {
 	table := Table{
 		{Label: &Label{Key: "h", Values: []string{"x"}}, Effect: Evacuate},
-		{Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Effect: Avoid},
-		{Taint: &Taint{Key: "slow"}, Effect: SoftAvoid},
+		{Condition: &corev1.NodeCondition{Type: "Bad", Status: corev1.ConditionTrue}, Effect: Avoid},
+		{Taint: &corev1.Taint{Key: "slow"}, Effect: SoftAvoid},
 	}
 	for name, tc := range map[string]struct {
 		node       *corev1.Node
@@ -170,13 +170,13 @@ func TestUnhealthyDevices(t *testing.T) {
 func TestInvalidSignals(t *testing.T) {
 	for want, s := range map[string]Signal{
 		"0 of label":            {Effect: Avoid},
-		"2 of label":            {Effect: Avoid, Taint: &Taint{Key: "a"}, PodResourceHealth: true},
+		"2 of label":            {Effect: Avoid, Taint: &corev1.Taint{Key: "a"}, PodResourceHealth: true},
 		"label: key and values": {Effect: Avoid, Label: &Label{Key: "a"}},
-		"taint: key":            {Effect: Avoid, Taint: &Taint{}},
-		"condition: type":       {Effect: Avoid, Condition: &Condition{Type: "a"}},
-		`effect: must be Avoid, SoftAvoid or Evacuate, not "Maybe"`: {Effect: "Maybe", Taint: &Taint{Key: "a"}},
-		"holdDown: must not":        {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: metav1.Duration{Duration: -1}},
-		"holdDown: may be set only": {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: metav1.Duration{Duration: 1}},
+		"taint: key":            {Effect: Avoid, Taint: &corev1.Taint{}},
+		"condition: type":       {Effect: Avoid, Condition: &corev1.NodeCondition{Type: "a"}},
+		`effect: must be Avoid, SoftAvoid or Evacuate, not "Maybe"`: {Effect: "Maybe", Taint: &corev1.Taint{Key: "a"}},
+		"holdDown: must not":        {Effect: Avoid, Taint: &corev1.Taint{Key: "a"}, HoldDown: metav1.Duration{Duration: -1}},
+		"holdDown: may be set only": {Effect: Avoid, Taint: &corev1.Taint{Key: "a"}, HoldDown: metav1.Duration{Duration: 1}},
 	} {
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", s, err)
