@@ -3,6 +3,7 @@ package read
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,47 +12,33 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// fewObjects is the number of objects up to which their events are listed one by one.
-const fewObjects = 5
-
-// workloadEvents adds the events about the objects of the workload, in the order of the objects.
+// workloadEvents adds the events about the objects of the workload, in the order of the objects. It reads those about pods, which are most
+// events of a namespace, only if one of the objects is a pod.
 func (r Reader) workloadEvents(ctx context.Context, w *Workload) error {
-	namespace, objects := w.Root().GetNamespace(), w.objectNames()
-	about := map[[2]string][]corev1.Event{} // by the kind and name of the object
-	if len(objects) > fewObjects {
-		events, err := r.events(ctx, &w.Forbidden, namespace, "", "")
-		if err != nil {
-			return err
-		}
-		for i := range events {
-			key := [2]string{events[i].InvolvedObject.Kind, events[i].InvolvedObject.Name}
-			about[key] = append(about[key], events[i])
-		}
+	objects := w.objectNames()
+	selector := fields.OneTermNotEqualSelector(involvedKind, podKind.Kind)
+	if slices.ContainsFunc(objects, func(o [2]string) bool { return o[0] == podKind.Kind }) {
+		selector = fields.Everything()
 	}
+	events, err := r.events(ctx, &w.Forbidden, w.Root().GetNamespace(), selector)
 	for _, o := range objects {
-		events := about[o]
-		if len(objects) <= fewObjects {
-			var err error
-			if events, err = r.events(ctx, &w.Forbidden, namespace, o[0], o[1]); err != nil {
-				return err
-			}
-		}
 		for i := range events {
-			if w.concerns(&events[i]) {
+			if about := events[i].InvolvedObject; about.Kind == o[0] && about.Name == o[1] && w.concerns(&events[i]) {
 				w.Events = append(w.Events, events[i])
 			}
 		}
 	}
-	return nil
+	return err
 }
 
-// events returns the events about an object, or all events of the namespace if kind and name are empty.
-func (r Reader) events(ctx context.Context, refused *Forbidden, namespace, kind, name string) ([]corev1.Event, error) {
-	var options metav1.ListOptions
-	if name != "" {
-		options.FieldSelector = fields.Set{"involvedObject.kind": kind, "involvedObject.name": name}.String()
-	}
-	list, err := r.list(ctx, refused, eventsResource, namespace, options)
+// Fields of events.
+const (
+	involvedKind = "involvedObject.kind"
+	involvedName = "involvedObject.name"
+)
+
+func (r Reader) events(ctx context.Context, refused *Forbidden, namespace string, selector fields.Selector) ([]corev1.Event, error) {
+	list, err := r.list(ctx, refused, eventsResource, namespace, metav1.ListOptions{FieldSelector: selector.String()})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -42,7 +43,7 @@ func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
 	if p.Owners, p.Missing, err = r.owners(ctx, object, &p.Forbidden, follow); err != nil {
 		return nil, err
 	}
-	events, err := r.events(ctx, &p.Forbidden, namespace, "Pod", name)
+	events, err := r.events(ctx, &p.Forbidden, namespace, fields.Set{involvedKind: podKind.Kind, involvedName: name}.AsSelector())
 	p.Events = slices.DeleteFunc(events, func(e corev1.Event) bool { return !p.concerns(&e) })
 	return p, err
 }
