@@ -137,10 +137,9 @@ func UnhealthyDevices(status *corev1.PodStatus) (resources []corev1.ResourceName
 }
 
 // since returns the time at which the signal started to count for the node, or will start to count after its hold-down. Labels and taints
-// have no start time and take effect immediately. A nil node has no signals.
+// have no start time and take effect immediately.
 func (s Signal) since(node *corev1.Node) (at time.Time, shows bool) {
 	switch {
-	case node == nil:
 	case s.Label != nil:
 		value, found := node.Labels[s.Label.Key]
 		return time.Time{}, found && slices.Contains(s.Label.Values, value)
@@ -179,14 +178,5 @@ func (t Table) Avoids(node *corev1.Node, requests map[corev1.ResourceName]bool, 
 	return slices.ContainsFunc(t, func(s Signal) bool {
 		at, shows := s.since(node)
 		return shows && !now.Before(at) && s.Label == nil && (s.Effect == SoftAvoid) == soft && s.Concerns(requests)
-	})
-}
-
-// Changed reports whether the signals of the node changed. A nil node has no signals.
-func (t Table) Changed(before, after *corev1.Node) bool {
-	return slices.ContainsFunc(t, func(s Signal) bool {
-		wasSince, was := s.since(before)
-		isSince, is := s.since(after)
-		return was != is || !wasSince.Equal(isSince)
 	})
 }

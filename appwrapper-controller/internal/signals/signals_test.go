@@ -86,31 +86,6 @@ func TestHoldDownStartsAtTransition(t *testing.T) {
 	}
 }
 
-func TestChanged(t *testing.T) {
-	table := Table{
-		{Label: &Label{Key: "h", Values: []string{"x"}}, Effect: Evacuate},
-		{Condition: &corev1.NodeCondition{Type: "Bad", Status: corev1.ConditionTrue}, Effect: Evacuate, HoldDown: metav1.Duration{Duration: time.Minute}},
-	}
-	again := node(condition("Bad", corev1.ConditionTrue))
-	again.Status.Conditions[0].LastTransitionTime = metav1.NewTime(start)
-	for name, tc := range map[string]struct {
-		before, after *corev1.Node
-		want          bool
-	}{
-		"another label":               {node(), node(label("other", "x")), false},
-		"a matching label":            {node(), node(label("h", "x")), true},
-		"a matching label is removed": {node(label("h", "x")), node(), true},
-		"a newer condition":           {node(condition("Bad", corev1.ConditionTrue)), again, true},
-		"a bad node is added":         {nil, node(label("h", "x")), true},
-		"a bad node is deleted":       {node(label("h", "x")), nil, true},
-		"a good node is deleted":      {node(), nil, false},
-	} {
-		if got := table.Changed(tc.before, tc.after); got != tc.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
 func TestConcerns(t *testing.T) {
 	s := Signal{Resources: []corev1.ResourceName{gpu}}
 	if s.Concerns(nil) || !s.Concerns(wantsG) || s.Concerns(map[corev1.ResourceName]bool{"cpu": true}) {

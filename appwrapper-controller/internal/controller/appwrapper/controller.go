@@ -106,7 +106,8 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		Named(Name).
 		For(&v1beta2.AppWrapper{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: appWrapperChanged})).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(requestOf), builder.WithPredicates(predicate.Funcs{UpdateFunc: podChanged})).
-		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(r.workloadsOn), r.nodeChanged())).
+		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(r.workloadsOn),
+			predicate.TypedFuncs[*corev1.Node]{UpdateFunc: nodeChanged})).
 		WatchesRawSource(source.Func(r.kinds.start)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))

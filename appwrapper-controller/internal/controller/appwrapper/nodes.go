@@ -10,13 +10,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
@@ -27,13 +27,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 )
 
-// nodeChanged reports whether the health signals of a node changed.
-func (r *Reconciler) nodeChanged() predicate.TypedPredicate[*corev1.Node] {
-	return predicate.TypedFuncs[*corev1.Node]{
-		CreateFunc: func(e event.TypedCreateEvent[*corev1.Node]) bool { return r.signals.Changed(nil, e.Object) },
-		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Node]) bool { return r.signals.Changed(e.ObjectOld, e.ObjectNew) },
-		DeleteFunc: func(e event.TypedDeleteEvent[*corev1.Node]) bool { return r.signals.Changed(e.Object, nil) },
-	}
+// nodeChanged reports whether an update of a node may have changed its health signals. The cache has no other fields, such as heartbeats.
+func nodeChanged(e event.TypedUpdateEvent[*corev1.Node]) bool {
+	before, after := e.ObjectOld, e.ObjectNew
+	return !maps.Equal(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
+		!equality.Semantic.DeepEqual(before.Status, after.Status)
 }
 
 // workloadsOn returns requests for the workloads that have pods on the node.
