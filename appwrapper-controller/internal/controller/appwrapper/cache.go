@@ -159,21 +159,17 @@ func stripNode(full *corev1.Node) *corev1.Node {
 // appWrapperChanged reports whether an update of an AppWrapper affects decisions. Changes to condition messages and component statuses do
 // not: the controller writes both itself, and its own writes must not trigger another reconcile.
 func appWrapperChanged(e event.UpdateEvent) bool {
-	before, after := e.ObjectOld.(*v1beta2.AppWrapper), e.ObjectNew.(*v1beta2.AppWrapper)
-	return before.UID != after.UID || before.Generation != after.Generation ||
-		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || !slices.Equal(before.Finalizers, after.Finalizers) ||
-		!maps.Equal(before.Annotations, after.Annotations) ||
-		!equality.Semantic.DeepEqual(relevantStatus(&before.Status), relevantStatus(&after.Status))
+	return !equality.Semantic.DeepEqual(relevant(e.ObjectOld.(*v1beta2.AppWrapper)), relevant(e.ObjectNew.(*v1beta2.AppWrapper)))
 }
 
-// relevantStatus returns the part of the status that affects decisions.
-func relevantStatus(status *v1beta2.AppWrapperStatus) *v1beta2.AppWrapperStatus {
-	status = status.DeepCopy()
-	status.ComponentStatus = nil
-	for i := range status.Conditions {
-		status.Conditions[i].Message = ""
+// relevant returns the part of an AppWrapper that affects decisions. The generation stands for the spec.
+func relevant(aw *v1beta2.AppWrapper) *v1beta2.AppWrapper {
+	kept := &v1beta2.AppWrapper{ObjectMeta: aw.ObjectMeta, Status: *aw.Status.DeepCopy()}
+	kept.ResourceVersion, kept.Status.ComponentStatus = "", nil
+	for i := range kept.Status.Conditions {
+		kept.Status.Conditions[i].Message = ""
 	}
-	return status
+	return kept
 }
 
 // requestOf returns the request for the AppWrapper of a pod.
