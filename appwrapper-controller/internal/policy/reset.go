@@ -145,14 +145,9 @@ func (d *Decision) Explain(remains []Remains) {
 // describeRemains lists the first few remaining objects and what blocks their deletion. Objects for which the cause is known come first.
 // Within each group, objects are sorted by name.
 func describeRemains(remains []Remains) string {
+	known := func(r Remains) int { return min(1, len(r.Blocked)) }
 	sorted := slices.SortedStableFunc(slices.Values(remains), func(a, b Remains) int {
-		switch {
-		case (a.Blocked == "") == (b.Blocked == ""):
-			return cmp.Compare(a.Name, b.Name)
-		case a.Blocked != "":
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(known(b), known(a)), cmp.Compare(a.Name, b.Name))
 	})
 	var texts []string
 	for i, r := range sorted {

@@ -28,11 +28,8 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, erro
 	if err != nil || outcome.Err != "" {
 		return outcome, err
 	}
-	fresh := make([]bool, len(objects)) // not announced by an earlier reconcile
-	for i := range objects {
-		fresh[i] = !s.announced(i)
-	}
-	if err := r.announce(ctx, s, objects); err != nil {
+	fresh, err := r.announce(ctx, s, objects)
+	if err != nil {
 		return policy.Outcome{}, err
 	}
 	for i, object := range objects {
@@ -96,22 +93,23 @@ func (s *scope) announced(i int) bool {
 	return c != nil && (c.Status != metav1.ConditionFalse || c.Reason == v1beta2.ReasonComponentCreationErrored)
 }
 
-// announce records the names of the objects before they are created.
-func (r *Reconciler) announce(ctx context.Context, s *scope, objects []*unstructured.Unstructured) error {
+// announce records the names of the objects before they are created. It returns which of them no earlier reconcile has announced.
+func (r *Reconciler) announce(ctx context.Context, s *scope, objects []*unstructured.Unstructured) (fresh []bool, err error) {
 	for i, object := range objects {
 		cs := &s.status.ComponentStatus[i]
-		if s.announced(i) && cs.Name != "" {
+		fresh = append(fresh, !s.announced(i))
+		if !fresh[i] && cs.Name != "" {
 			continue
 		}
 		if err := r.adoptUnnamed(ctx, s, i, object); err != nil {
-			return err
+			return nil, err
 		}
 		cs.Name, cs.Kind, cs.APIVersion = object.GetName(), object.GetKind(), object.GetAPIVersion()
 		meta.SetStatusCondition(&cs.Conditions, metav1.Condition{
 			Type: string(v1beta2.ResourcesDeployed), Status: metav1.ConditionUnknown, Reason: v1beta2.ReasonComponentCreationInitiated,
 		})
 	}
-	return r.patchStatus(ctx, s)
+	return fresh, r.patchStatus(ctx, s)
 }
 
 // adoptUnnamed finds an object that the upstream controller created with a generated name but did not record. Such an object is found by
