@@ -82,30 +82,23 @@ func (r Reader) find(ctx context.Context, namespace, name string) (*unstructured
 		return nil, err
 	}
 	var none, refused []string
-	for _, k := range kinds {
+	for _, k := range append(kinds, podKind) {
 		if qualified && !k.is(wanted) {
 			continue
 		}
+		what, get := k.Kind, r.get
+		if k == podKind {
+			what, get = "group of pods", r.firstPod
+		}
 		var missing Forbidden
-		object, err := r.get(ctx, &missing, k, namespace, bare)
+		object, err := get(ctx, &missing, k, namespace, bare)
 		switch {
 		case object != nil || err != nil:
 			return object, err
 		case len(missing) > 0:
 			refused = append(refused, k.Kind)
 		default:
-			none = append(none, k.Kind)
-		}
-	}
-	if !qualified || podKind.is(wanted) {
-		var missing Forbidden
-		if pod, err := r.firstPod(ctx, &missing, namespace, bare); pod != nil || err != nil {
-			return pod, err
-		}
-		if len(missing) == 0 {
-			none = append(none, "group of pods")
-		} else {
-			refused = append(refused, podKind.Kind)
+			none = append(none, what)
 		}
 	}
 	return nil, notFound(namespace, wanted, bare, none, refused)
@@ -125,15 +118,15 @@ func (r Reader) get(ctx context.Context, refused *Forbidden, k kind, namespace, 
 
 // firstPod returns the pod with index 0 of the group to which a pod belongs. It returns nil if there is none, or if the user is not allowed
 // to read it.
-func (r Reader) firstPod(ctx context.Context, refused *Forbidden, namespace, name string) (*unstructured.Unstructured, error) {
-	pod, err := r.get(ctx, refused, podKind, namespace, name)
+func (r Reader) firstPod(ctx context.Context, refused *Forbidden, pods kind, namespace, name string) (*unstructured.Unstructured, error) {
+	pod, err := r.get(ctx, refused, pods, namespace, name)
 	if pod == nil || pod.GetLabels()[groupNameLabel] == name {
 		return pod, err
 	}
 	if name = pod.GetLabels()[groupNameLabel]; name == "" {
 		return nil, nil
 	}
-	return r.get(ctx, refused, podKind, namespace, name)
+	return r.get(ctx, refused, pods, namespace, name)
 }
 
 // notFound returns an error that lists the kinds without such an object, and those that the user is not allowed to read.
