@@ -41,7 +41,6 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	}, o.addControllers, v1beta2.GroupVersion.WithKind(v1beta2.Kind))
 }
 
-// addControllers adds the controllers, indexes and collectors that the manager runs.
 func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	if err := appwrapper.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
@@ -80,7 +79,6 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 // In different namespaces they use different Leases, so stop one before starting the other.
 const leaseName = "f134c674.codeflare.dev"
 
-// Options holds the settings from the command line and the configuration file.
 type Options struct {
 	bootstrap.Options
 

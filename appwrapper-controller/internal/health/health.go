@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// State is the state of an object's work.
 type State int
 
 const (
@@ -43,10 +42,8 @@ type Report struct {
 	Succeeded int32
 }
 
-// Ended reports whether the work has completed or failed.
 func (r Report) Ended() bool { return r.State == Complete || r.State == Failed }
 
-// adapter reads objects of one kind.
 type adapter struct {
 	read func(status object) Report
 	// completes means that objects of the kind report their own completion.

@@ -21,7 +21,6 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/podset"
 )
 
-// Options applies to all components.
 type Options struct {
 	// SchedulerName is set on pods that do not specify one. If empty, they use the cluster's default scheduler.
 	SchedulerName string

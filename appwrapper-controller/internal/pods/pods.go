@@ -27,10 +27,8 @@ type Count struct {
 // Exist returns the number of pods that count toward the workload. Some controllers replace a pod only after it has terminated.
 func (c Count) Exist() int32 { return c.Pending + c.Running + c.Succeeded + c.Terminating }
 
-// Ready returns the number of pods that are running or have succeeded.
 func (c Count) Ready() int32 { return c.Running + c.Succeeded }
 
-// Summary describes the pods of a workload.
 type Summary struct {
 	All Count
 	// ByComponent counts the pods of each component. Pods without a component are under UnknownComponent.
@@ -42,7 +40,6 @@ type Summary struct {
 	Progress time.Time
 }
 
-// Summarize counts the pods.
 func Summarize(list []*corev1.Pod) Summary {
 	s := Summary{ByComponent: map[int]Count{}}
 	var failed, alive []*corev1.Pod

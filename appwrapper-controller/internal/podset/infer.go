@@ -19,10 +19,8 @@ const (
 	trainingReplicaType = "training.kubeflow.org/replica-index"
 )
 
-// inference adds the pod sets of an object of one kind.
 type inference func(*finder)
 
-// finder finds the pod sets of an object.
 type finder struct {
 	object map[string]any
 	sets   []v1beta2.AppWrapperPodSet

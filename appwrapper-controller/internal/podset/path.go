@@ -67,7 +67,6 @@ func item(of any, index string) (any, error) {
 	return list[i], nil
 }
 
-// Map returns the object at a path.
 func Map(object map[string]any, path string) (map[string]any, error) {
 	value, err := Lookup(object, path)
 	if err != nil {
@@ -80,7 +79,6 @@ func Map(object map[string]any, path string) (map[string]any, error) {
 	return m, nil
 }
 
-// Exists reports whether the path exists.
 func Exists(object map[string]any, path string) bool {
 	_, err := Lookup(object, path)
 	return err == nil

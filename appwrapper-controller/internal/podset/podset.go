@@ -12,7 +12,6 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// Decode decodes the template of a component.
 func Decode(component *v1beta2.AppWrapperComponent) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(component.Template.Raw); err != nil {

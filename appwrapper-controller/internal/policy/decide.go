@@ -22,7 +22,6 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// byPhase maps each phase to its decision function.
 var byPhase = map[v1beta2.AppWrapperPhase]func(*Facts) *Decision{
 	v1beta2.Empty:       empty,
 	v1beta2.Suspended:   suspended,

@@ -58,14 +58,12 @@ type Decision struct {
 	Confirm bool
 }
 
-// End is the end of an attempt.
 type End struct {
 	Reason, Message string
 	Nodes           []string
 	Evacuation      bool
 }
 
-// Event is an event to send.
 type Event struct {
 	Warning              bool
 	Reason, Action, Note string
@@ -76,7 +74,6 @@ func (f *Facts) decision() *Decision {
 	return &Decision{Next: f.Phase, Clocks: f.Clocks, Retries: f.Retries, Evacuations: f.Evacuations}
 }
 
-// Condition returns a condition that is True or False.
 func Condition(kind v1beta2.AppWrapperCondition, to bool, reason, message string) metav1.Condition {
 	status := metav1.ConditionFalse
 	if to {
@@ -111,7 +108,6 @@ func (d *Decision) waitFor(period time.Duration) {
 	}
 }
 
-// Facts holds everything that a decision depends on.
 type Facts struct {
 	Now time.Time
 
@@ -148,7 +144,6 @@ type Facts struct {
 	HoldDown time.Time
 }
 
-// Presence reports whether an object exists.
 type Presence int
 
 const (
@@ -162,7 +157,6 @@ const (
 	Unreadable
 )
 
-// Component is one wrapped object.
 type Component struct {
 	Name string // kind and name, for messages
 	// Created reports whether the component was created in this attempt.
@@ -177,7 +171,6 @@ type Component struct {
 	Pods int32
 }
 
-// done reports whether the component has completed its work.
 func (c Component) done() bool { return c.Succeeded || c.Report.State == health.Complete }
 
 // wanted returns how many pods the component should have now.

@@ -34,7 +34,6 @@ const Annotation = "holdfast.dev/access-reviewed"
 // fresh is the maximum difference between the creation time and the signature time. It applies in both directions because of clock skew.
 const fresh = 5 * time.Minute
 
-// Reviews signs and verifies AppWrappers.
 type Reviews struct{ keyFile string }
 
 // With returns Reviews that use the private key in the directory of the webhook certificate.

@@ -52,7 +52,6 @@ type NodeHealth struct {
 	EvacuatedNodeTTL Duration `json:"evacuatedNodeTTL,omitempty"`
 }
 
-// validate checks the signals and limits.
 func (n NodeHealth) validate() error {
 	var errs []error
 	if n.MaxSimultaneousEvacuations < 0 {
@@ -69,7 +68,6 @@ func (n NodeHealth) validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate returns all invalid settings.
 func (a AppWrapper) Validate() error {
 	errs := []error{a.FaultTolerance.Validate(), a.NodeHealth.validate()}
 	for _, resource := range slices.Sorted(maps.Keys(a.Autopilot.ResourceTaints)) {
@@ -115,7 +113,6 @@ func Default() AppWrapper {
 	}
 }
 
-// effects maps taint effects to signal effects.
 var effects = map[corev1.TaintEffect]signals.Effect{
 	corev1.TaintEffectNoSchedule:       signals.Avoid,
 	corev1.TaintEffectPreferNoSchedule: signals.SoftAvoid,
@@ -141,7 +138,6 @@ func (a AppWrapper) Table() signals.Table {
 // Duration is written as "5m". A number of nanoseconds, the only format that the upstream controller supports, is also accepted.
 type Duration time.Duration
 
-// UnmarshalJSON accepts both formats.
 func (d *Duration) UnmarshalJSON(raw []byte) error {
 	var nanoseconds int64
 	if err := json.Unmarshal(raw, &nanoseconds); err == nil {
@@ -160,7 +156,6 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// MarshalJSON writes a string such as "5m0s".
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
 
 // noMinimum allows negative values, which are treated as zero; see reader.period.
@@ -184,7 +179,6 @@ type FaultTolerance struct {
 	ObjectTTL Duration `json:"objectTTL,omitempty"`
 }
 
-// Validate returns all invalid or conflicting settings.
 func (f FaultTolerance) Validate() error {
 	var errs []error
 	for _, p := range []struct {
@@ -295,7 +289,6 @@ func (r *reader) limit(operator int32) restart.Budget {
 	return restart.Budget(n)
 }
 
-// exitCodes reads a list of exit codes and reports invalid ones.
 func (r *reader) exitCodes(key string) []int32 {
 	var codes []int32
 	for item := range strings.SplitSeq(r.annotations[key], ",") {
@@ -313,7 +306,6 @@ func (r *reader) exitCodes(key string) []int32 {
 	return codes
 }
 
-// keys lists all supported annotations.
 var keys = []string{
 	v1beta2.AdmissionGracePeriodKey, v1beta2.WarmupGracePeriodKey, v1beta2.FailureGracePeriodKey, v1beta2.RetryPausePeriodKey,
 	v1beta2.RetryLimitKey, v1beta2.ForcefulDeletionGracePeriodKey, v1beta2.DeletionOnFailureGracePeriodKey, v1beta2.SuccessTTLKey,

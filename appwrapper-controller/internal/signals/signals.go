@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Effect is how a signal affects pods.
 type Effect string
 
 const (
@@ -50,10 +49,8 @@ type Label struct {
 	Values []string `json:"values"`
 }
 
-// Table is a list of signals.
 type Table []Signal
 
-// Validate checks a signal.
 func (s Signal) Validate() error {
 	var errs []error
 	sources := 0
@@ -91,7 +88,6 @@ func (s Signal) matchesTaint(taint corev1.Taint) bool {
 	return taint.Key == t.Key && (t.Value == "" || taint.Value == t.Value) && (t.Effect == "" || taint.Effect == t.Effect)
 }
 
-// Concerns reports whether the signal applies to pods with the given requests.
 func (s Signal) Concerns(requests map[corev1.ResourceName]bool) bool {
 	return len(s.Resources) == 0 || slices.ContainsFunc(s.Resources, func(r corev1.ResourceName) bool { return requests[r] })
 }

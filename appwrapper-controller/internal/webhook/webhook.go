@@ -70,7 +70,6 @@ func (w appWrappers) annotations(aw *v1beta2.AppWrapper) admission.Warnings {
 	return warnings
 }
 
-// createValidator validates a new AppWrapper.
 type createValidator struct {
 	webhook  appWrappers
 	aw       *v1beta2.AppWrapper
@@ -86,7 +85,6 @@ func (v *createValidator) refuse(err *field.Error) {
 	}
 }
 
-// name checks that the name is a valid label value.
 func (v *createValidator) name() {
 	for _, problem := range validation.IsValidLabelValue(v.aw.Name) {
 		v.refuse(field.Invalid(field.NewPath("metadata", "name"), v.aw.Name, "the name becomes a label of each pod: "+problem))
@@ -203,7 +201,6 @@ func (v *createValidator) total() {
 
 const immutable = "attempt to change immutable field"
 
-// ValidateUpdate rejects changes to immutable fields.
 func (w appWrappers) ValidateUpdate(_ context.Context, old, aw *v1beta2.AppWrapper) (admission.Warnings, error) {
 	before := w.annotations(old)
 	warnings := slices.DeleteFunc(w.annotations(aw), func(warning string) bool { return slices.Contains(before, warning) })
@@ -269,7 +266,6 @@ func (w appWrappers) Default(ctx context.Context, aw *v1beta2.AppWrapper) error 
 	return w.reviews.Stamp(aw, time.Now())
 }
 
-// mayCreate reports whether the user may create all components.
 func (w appWrappers) mayCreate(ctx context.Context, user authenticationv1.UserInfo, aw *v1beta2.AppWrapper) bool {
 	for i := range aw.Spec.Components {
 		object, err := podset.Decode(&aw.Spec.Components[i])
@@ -354,7 +350,6 @@ func Register(mgr ctrl.Manager, config settings.AppWrapper, reviews *review.Revi
 	return ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).WithDefaulter(w).WithValidator(w).Complete()
 }
 
-// appWrappers defaults and validates AppWrappers.
 type appWrappers struct {
 	queue    string // default queue, may be empty
 	operator settings.FaultTolerance

@@ -60,7 +60,6 @@ func hasLabel(key string) labels.Selector {
 	return labels.NewSelector().Add(*exists)
 }
 
-// AddIndexes adds the indexes that the reconciler uses.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &corev1.Pod{}, labelIndex, func(o client.Object) []string {
 		return []string{o.GetLabels()[v1beta2.AppWrapperLabel]}
@@ -172,12 +171,10 @@ func relevant(aw *v1beta2.AppWrapper) *v1beta2.AppWrapper {
 	return kept
 }
 
-// requestOf returns the request for the AppWrapper of a pod.
 func requestOf(_ context.Context, pod client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[v1beta2.AppWrapperLabel]}}}
 }
 
-// podChanged reports whether an update of a pod affects decisions.
 func podChanged(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld.(*corev1.Pod), e.ObjectNew.(*corev1.Pod)
 	return before.UID != after.UID || before.Status.Phase != after.Status.Phase || before.Spec.NodeName != after.Spec.NodeName ||

@@ -225,7 +225,6 @@ func (r *Reconciler) deleteComponent(ctx context.Context, s *scope, i int, force
 
 const notAllowed = "the controller is not allowed to delete it"
 
-// refused records why an object could not be deleted.
 func (s *scope) refused(name, why string) {
 	s.deletionRefused = true
 	for i := range s.facts.Remains {

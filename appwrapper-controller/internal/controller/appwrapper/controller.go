@@ -57,7 +57,6 @@ import (
 // Name is the name of the controller in logs and metrics, and the reporter of its events.
 const Name = "appwrapper"
 
-// Options configures a Reconciler.
 type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
@@ -74,7 +73,6 @@ type Options struct {
 	Config   settings.AppWrapper
 }
 
-// Reconciler reconciles AppWrappers.
 type Reconciler struct {
 	Options
 
@@ -83,7 +81,6 @@ type Reconciler struct {
 	evacuations *evacuations
 }
 
-// New returns a Reconciler.
 func New(o Options) *Reconciler {
 	table := o.Config.Table()
 	if !o.Config.Autopilot.MonitorNodes {
@@ -100,7 +97,6 @@ func New(o Options) *Reconciler {
 	}
 }
 
-// Register adds the controller to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
@@ -120,7 +116,6 @@ const (
 	safetyPoll = 5 * time.Minute
 )
 
-// Reconcile observes one AppWrapper, decides what to do and carries out the decision.
 func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctrl.Result, error) {
 	if ptr.Deref(aw.Spec.ManagedBy, v1beta2.ControllerName) != v1beta2.ControllerName { // another controller manages it, such as MultiKueue
 		return ctrl.Result{}, nil
@@ -219,7 +214,6 @@ type scope struct {
 	deletionRefused bool
 }
 
-// observedComponent is the object of one component as observed.
 type observedComponent struct {
 	ref      reference
 	presence policy.Presence

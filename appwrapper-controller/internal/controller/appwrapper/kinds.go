@@ -30,7 +30,6 @@ import (
 // errKindGone means that the API server does not serve the kind, so it has no objects.
 var errKindGone = errors.New("the kind is not served")
 
-// reference identifies a wrapped object.
 type reference struct {
 	schema.GroupVersionKind
 	types.NamespacedName
@@ -225,13 +224,11 @@ type owned struct {
 	reference
 }
 
-// finishedObject is the final report of an object and the object's creation time.
 type finishedObject struct {
 	created time.Time
 	report  health.Report
 }
 
-// record stores the report of an object that has finished.
 func (k *kinds) record(owner types.UID, ref reference, object client.Object, report health.Report) {
 	if report.Ended() {
 		k.finished.Add(owned{owner, ref}, finishedObject{object.GetCreationTimestamp().Time, report})

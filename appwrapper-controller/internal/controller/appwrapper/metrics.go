@@ -22,13 +22,11 @@ type Metrics struct {
 	graces *prometheus.CounterVec
 }
 
-// Outcomes of a failure grace period.
 const (
 	recovered = "recovered"
 	expired   = "expired"
 )
 
-// NewMetrics creates and registers the metrics.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		phases: meter.CounterVec(series.Phases),
@@ -43,7 +41,6 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// countedPhases are the phases whose transitions are counted.
 var countedPhases = []v1beta2.AppWrapperPhase{
 	v1beta2.Suspended, v1beta2.Resuming, v1beta2.Running, v1beta2.Resetting, v1beta2.Suspending, v1beta2.Succeeded, v1beta2.Failed,
 }

@@ -34,7 +34,6 @@ func nodeChanged(e event.TypedUpdateEvent[*corev1.Node]) bool {
 		!equality.Semantic.DeepEqual(before.Status, after.Status)
 }
 
-// workloadsOn returns requests for the workloads that have pods on the node.
 func (r *Reconciler) workloadsOn(ctx context.Context, node *corev1.Node) []reconcile.Request {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, client.MatchingFields{podcache.NodeIndex: node.Name}, client.UnsafeDisableDeepCopy); err != nil {
@@ -47,7 +46,6 @@ func (r *Reconciler) workloadsOn(ctx context.Context, node *corev1.Node) []recon
 	return requests
 }
 
-// observeNodes determines whether the workload must leave any nodes.
 func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 	why := map[string]bool{}
 	nodes := map[string]bool{}

@@ -44,7 +44,6 @@ func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live b
 	return s, nil
 }
 
-// readSpecAndStatus derives the facts that come from the spec and the status.
 func (s *scope) readSpecAndStatus(now time.Time, config settings.AppWrapper) {
 	aw := s.aw
 	f := &s.facts
@@ -146,7 +145,6 @@ func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (obse
 	return c, nil
 }
 
-// component returns what the policy needs to know about a component.
 func (s *scope) component(i int, c observedComponent) policy.Component {
 	cs := &s.status.ComponentStatus[i]
 	fact := policy.Component{
@@ -171,7 +169,6 @@ func (s *scope) component(i int, c observedComponent) policy.Component {
 	return fact
 }
 
-// listPods returns the pods with the label of the AppWrapper.
 func (r *Reconciler) listPods(ctx context.Context, aw *v1beta2.AppWrapper, live bool) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	var err error

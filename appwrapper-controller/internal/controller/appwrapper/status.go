@@ -19,7 +19,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// writeStatus writes the decision to the status, reports the changes, and updates the recovering annotation.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decision) error {
 	before := s.aw.Status.Phase
 	s.record(d)
@@ -30,7 +29,6 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decisi
 	return r.writeRecovering(ctx, s)
 }
 
-// patchStatus patches the status of the observed version if it has changed.
 func (r *Reconciler) patchStatus(ctx context.Context, s *scope) error {
 	if equality.Semantic.DeepEqual(s.aw.Status, *s.status) {
 		return nil
