@@ -31,7 +31,6 @@ type Terminal struct {
 	After       func(time.Duration) <-chan time.Time
 }
 
-// System returns the terminal of this process.
 func System() Terminal {
 	return Terminal{Out: os.Stdout, Err: os.Stderr, Interactive: term.IsTerminal(int(os.Stdout.Fd())), Now: time.Now, After: time.After}
 }
@@ -46,7 +45,6 @@ type command struct {
 // formats lists the output formats, the default first.
 var formats = []string{"table", "wide", "json", "yaml"}
 
-// Command returns the command `kubectl holdfast`.
 func Command(t Terminal) *cobra.Command {
 	c := &command{Terminal: t, flags: genericclioptions.NewConfigFlags(true)}
 	root := &cobra.Command{
@@ -111,7 +109,6 @@ func (c *command) run(
 	}
 }
 
-// show writes an answer in the requested output format.
 func (c *command) show(refused read.Forbidden, answer any, asText func()) error {
 	c.warnForbidden(refused)
 	if c.output == "json" || c.output == "yaml" {

@@ -18,7 +18,6 @@ const (
 	fastPoll = 200 * time.Millisecond
 )
 
-// reader reads a workload.
 type reader interface {
 	Workload(ctx context.Context, namespace, name string) (*read.Workload, error)
 }

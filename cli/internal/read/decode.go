@@ -137,5 +137,4 @@ func decodeEvent(e *corev1.Event) timeline.Event {
 	}
 }
 
-// Queued reports whether the object is in a Kueue queue.
 func Queued(o *unstructured.Unstructured) bool { return o.GetLabels()[queueLabel] != "" }

@@ -31,7 +31,6 @@ func (r Reader) workloadEvents(ctx context.Context, w *Workload) error {
 	return err
 }
 
-// Fields of events.
 const (
 	involvedKind = "involvedObject.kind"
 	involvedName = "involvedObject.name"

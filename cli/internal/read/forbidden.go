@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ErrForbidden means that the user has no permission to read the object.
 var ErrForbidden = errors.New("no permission")
 
 // Forbidden lists missing permissions, such as "list pods". The affected objects are unknown.

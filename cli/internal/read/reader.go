@@ -27,7 +27,6 @@ import (
 // ErrNotFound means that no object of a known kind has the name.
 var ErrNotFound = errors.New("not found")
 
-// Reader reads workloads.
 type Reader struct {
 	Client dynamic.Interface
 	Mapper meta.RESTMapper

@@ -16,7 +16,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// Workload holds everything that was read about a workload.
 type Workload struct {
 	// Objects are ordered from the root down; there is at least one.
 	Objects []*unstructured.Unstructured
@@ -42,7 +41,6 @@ func (w *Workload) Root() *unstructured.Unstructured { return w.Objects[0] }
 // Name returns KIND/NAME of the root.
 func (w *Workload) Name() string { return w.Root().GetKind() + "/" + w.Root().GetName() }
 
-// Timeline converts the workload for package timeline.
 func (w *Workload) Timeline() timeline.Workload {
 	var t timeline.Workload
 	for _, o := range w.Objects {

@@ -84,7 +84,6 @@ func incomplete(o *unstructured.Unstructured) bool {
 	return false
 }
 
-// number returns an integer field, or 0 if it is missing.
 func number(in map[string]any, fields ...string) int64 {
 	n, _, _ := unstructured.NestedInt64(in, fields...)
 	return n

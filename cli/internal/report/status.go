@@ -14,10 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// State is the state of a workload in one word.
 type State string
 
-// States.
 const (
 	Training   State = "Training"   // all workers, or enough workers of an elastic job, are running
 	Recovering State = "Recovering" // a recovery is in progress

@@ -100,7 +100,6 @@ func (s Status) Line(p Palette, now time.Time) string {
 	return text.String()
 }
 
-// Text writes an explanation as text.
 func (w Why) Text(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	timeline.Fprintf(t, "Pod:\t%s\n", w.Pod)
@@ -191,7 +190,6 @@ func Encode(out io.Writer, format string, value any) error {
 	return err
 }
 
-// Row is a workload in the output of `top`.
 type Row struct {
 	Namespace string `json:"namespace"`
 	Kind      string `json:"kind"`
