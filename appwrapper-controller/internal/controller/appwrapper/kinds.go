@@ -87,36 +87,27 @@ func (ref reference) metadata() *metav1.PartialObjectMetadata {
 
 // get reads an object live, or from the cache if the cache has synced. It returns errKindGone or an error from client.Get.
 func (k *kinds) get(ctx context.Context, ref reference, live bool) (client.Object, error) {
-	o := ref.object()
-	from, err := k.reader(ctx, ref, live)
-	if err != nil {
-		return nil, err
+	from := k.live
+	switch {
+	case ref.GroupKind() != health.Pod:
+		informer, err := k.informer(ctx, ref)
+		if meta.IsNoMatchError(err) {
+			return nil, errKindGone
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !live && informer.HasSynced() {
+			from = k.cache
+		}
+	case !live:
+		from = k.pods
 	}
+	o := ref.object()
 	if err := from.Get(ctx, ref.NamespacedName, o); err != nil {
 		return nil, k.classify(ctx, ref.GroupVersionKind, err)
 	}
 	return o, nil
-}
-
-// reader returns the API server or a synced cache.
-func (k *kinds) reader(ctx context.Context, ref reference, live bool) (client.Reader, error) {
-	if ref.GroupKind() == health.Pod {
-		if live {
-			return k.live, nil
-		}
-		return k.pods, nil
-	}
-	informer, err := k.informer(ctx, ref)
-	if meta.IsNoMatchError(err) {
-		return nil, errKindGone
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !live && informer.HasSynced() {
-		return k.cache, nil
-	}
-	return k.live, nil
 }
 
 // informer returns the informer of the kind and starts it on first use. It does not wait for the informer to sync, which never happens if
