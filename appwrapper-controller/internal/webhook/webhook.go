@@ -318,8 +318,11 @@ func (w appWrappers) checkAccess(ctx context.Context, user authenticationv1.User
 		Namespace: namespace, Verb: "create", Group: kind.Group, Version: kind.Version, Resource: mapping.Resource.Resource,
 	}
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		ResourceAttributes: wanted, User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra(user),
+		ResourceAttributes: wanted, User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
 	}}
+	for key, value := range user.Extra {
+		review.Spec.Extra[key] = authorizationv1.ExtraValue(value)
+	}
 	if err := w.access.Create(ctx, review); err != nil {
 		return field.InternalError(path, fmt.Errorf("reviewing the access of %s: %w", user.Username, err))
 	}
@@ -327,14 +330,6 @@ func (w appWrappers) checkAccess(ctx context.Context, user authenticationv1.User
 		return field.Forbidden(path, fmt.Sprintf("User %v is not authorized to create %v in %v", user.Username, wanted.Resource, namespace))
 	}
 	return nil
-}
-
-func extra(user authenticationv1.UserInfo) map[string]authorizationv1.ExtraValue {
-	all := map[string]authorizationv1.ExtraValue{}
-	for key, value := range user.Extra {
-		all[key] = authorizationv1.ExtraValue(value)
-	}
-	return all
 }
 
 // +kubebuilder:webhook:path=/mutate-workload-codeflare-dev-v1beta2-appwrapper,mutating=true,failurePolicy=fail,sideEffects=None,groups=workload.codeflare.dev,resources=appwrappers,verbs=create,versions=v1beta2,name=mappwrapper.kb.io,admissionReviewVersions=v1,serviceName=appwrapper-webhook-service
