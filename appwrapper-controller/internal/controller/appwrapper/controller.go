@@ -183,12 +183,10 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*po
 			return d, err
 		}
 		return policy.AfterCreate(&s.facts, outcome), nil
-	case policy.Delete:
-		return d, r.deleteComponents(ctx, s, false)
+	case policy.Delete, policy.ForceComponents:
+		return d, r.deleteComponents(ctx, s, d.Do == policy.ForceComponents)
 	case policy.ForcePods:
 		return d, r.forcePods(ctx, s)
-	case policy.ForceComponents:
-		return d, r.deleteComponents(ctx, s, true)
 	case policy.Release:
 		return d, r.patchMetadata(ctx, s, func(aw *v1beta2.AppWrapper) { controllerutil.RemoveFinalizer(aw, v1beta2.Finalizer) })
 	case policy.DeleteObject:
