@@ -47,29 +47,24 @@ type NodeHealth struct {
 	// MaxSimultaneousEvacuations limits how many workloads can leave bad nodes at the same time. 0 means no limit.
 	MaxSimultaneousEvacuations int `json:"maxSimultaneousEvacuations,omitempty"`
 	// EvacuationLimit is how many times a workload is evacuated before it fails. If unset, only RetryLimit applies.
-	EvacuationLimit *int32 `json:"evacuationLimit,omitempty"`
+	EvacuationLimit *restart.Budget `json:"evacuationLimit,omitempty"`
 	// EvacuatedNodeTTL is how long later attempts of a workload avoid a node from which it was evacuated.
 	EvacuatedNodeTTL Duration `json:"evacuatedNodeTTL,omitempty"`
 }
 
-func (n NodeHealth) validate() error {
-	var errs []error
-	if n.MaxSimultaneousEvacuations < 0 {
-		errs = append(errs, fmt.Errorf("nodeHealth.maxSimultaneousEvacuations: %d is negative", n.MaxSimultaneousEvacuations))
+func (a AppWrapper) Validate() error {
+	errs := []error{a.FaultTolerance.Validate()}
+	if a.NodeHealth.MaxSimultaneousEvacuations < 0 {
+		errs = append(errs, fmt.Errorf("nodeHealth.maxSimultaneousEvacuations: %d is negative", a.NodeHealth.MaxSimultaneousEvacuations))
 	}
-	if n.EvacuatedNodeTTL < 0 {
+	if a.NodeHealth.EvacuatedNodeTTL < 0 {
 		errs = append(errs, errors.New("nodeHealth.evacuatedNodeTTL: must not be negative"))
 	}
-	for i, s := range n.Signals {
+	for i, s := range a.NodeHealth.Signals {
 		if err := s.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("nodeHealth.signals[%d]: %w", i, err))
 		}
 	}
-	return errors.Join(errs...)
-}
-
-func (a AppWrapper) Validate() error {
-	errs := []error{a.FaultTolerance.Validate(), a.NodeHealth.validate()}
 	for _, resource := range slices.Sorted(maps.Keys(a.Autopilot.ResourceTaints)) {
 		for i, taint := range a.Autopilot.ResourceTaints[resource] {
 			if _, known := effects[taint.Effect]; !known {

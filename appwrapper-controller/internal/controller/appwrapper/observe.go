@@ -24,7 +24,6 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/review"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 	"github.com/holdfast-project/holdfast/shared/recovering"
-	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
 // observe performs all reads of a reconcile, live if the decision must not be based on a stale cache.
@@ -55,9 +54,7 @@ func (s *scope) readSpecAndStatus(now time.Time, config settings.AppWrapper) {
 	f.Ready = meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady))
 	f.Clocks = policy.ReadClocks(&aw.Status)
 	f.ReadyFor = readyFor(aw, f.Ready, f.Clocks.NotReadySince, now)
-	if limit := config.NodeHealth.EvacuationLimit; limit != nil {
-		f.EvacuationLimit = new(restart.Budget(*limit))
-	}
+	f.EvacuationLimit = config.NodeHealth.EvacuationLimit
 }
 
 // readReview decides whether the components may be created. An AppWrapper that has a phase but no review was started by an earlier build or
