@@ -113,23 +113,20 @@ func Component(pod *corev1.Pod) int {
 
 // Requests returns the resources that the pod requests in any container, including init containers and sidecars.
 func Requests(spec *corev1.PodSpec) map[corev1.ResourceName]bool {
-	found := map[corev1.ResourceName]bool{}
-	add := func(lists ...corev1.ResourceList) {
-		for _, list := range lists {
-			for name, quantity := range list {
-				if !quantity.IsZero() {
-					found[name] = true
-				}
-			}
-		}
-	}
-	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range containers {
-			add(containers[i].Resources.Requests, containers[i].Resources.Limits)
-		}
+	var lists []corev1.ResourceList
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		lists = append(lists, c.Resources.Requests, c.Resources.Limits)
 	}
 	if spec.Resources != nil {
-		add(spec.Resources.Requests, spec.Resources.Limits)
+		lists = append(lists, spec.Resources.Requests, spec.Resources.Limits)
+	}
+	found := map[corev1.ResourceName]bool{}
+	for _, list := range lists {
+		for name, quantity := range list {
+			if !quantity.IsZero() {
+				found[name] = true
+			}
+		}
 	}
 	return found
 }
