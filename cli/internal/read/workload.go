@@ -176,35 +176,19 @@ func withoutReplaced(pods []corev1.Pod) []corev1.Pod {
 	}
 	gone := map[string]bool{} // by name
 	for _, of := range slots {
-		for _, pod := range replaced(of) {
-			gone[pod.Name] = true
+		// Creation times have a resolution of one second. Within a second, failed pods come first: Failed is the first phase by name.
+		slices.SortStableFunc(of, func(a, b *corev1.Pod) int {
+			return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Status.Phase, b.Status.Phase))
+		})
+		newest := len(of) - 1 // that has not replaced another pod
+		for i, pod := range slices.Backward(of) {
+			if pod.Status.Phase == corev1.PodFailed && newest > i && newer(of[newest], pod) {
+				gone[pod.Name] = true
+				newest--
+			}
 		}
 	}
 	return slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return gone[pod.Name] })
-}
-
-// replaced pairs the failed pods of one slot with newer pods, starting with the newest, and returns the failed pods of these pairs.
-func replaced(pods []*corev1.Pod) (gone []*corev1.Pod) {
-	slices.SortStableFunc(pods, order)
-	newest := len(pods) - 1
-	for i, pod := range slices.Backward(pods) {
-		if pod.Status.Phase == corev1.PodFailed && newest > i && newer(pods[newest], pod) {
-			gone = append(gone, pod)
-			newest--
-		}
-	}
-	return gone
-}
-
-// order sorts by creation time, which has a resolution of one second. Within a second, failed pods come first.
-func order(a, b *corev1.Pod) int {
-	rank := func(p *corev1.Pod) int {
-		if p.Status.Phase == corev1.PodFailed {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(rank(a), rank(b)))
 }
 
 // newer reports whether p can be the replacement of a failed pod. Jobs replace pods seconds later. Other controllers may do so within the
