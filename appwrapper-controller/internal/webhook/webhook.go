@@ -109,7 +109,7 @@ func (v *createValidator) component(ctx context.Context, i int) {
 		return
 	}
 	v.object(ctx, path.Child("template"), object)
-	v.declaredPodSets(path.Child("podSets"), c, object)
+	v.checkPodSets(path.Child("podSets"), object, c.DeclaredPodSets)
 	inferred, err := podset.Infer(object)
 	if err != nil {
 		v.refuse(field.Invalid(path.Child("template"), object.GetKind(), fmt.Sprintf("error inferring PodSets: %v", err)))
@@ -120,7 +120,7 @@ func (v *createValidator) component(ctx context.Context, i int) {
 		v.refuse(field.Invalid(path.Child("podSets"), len(c.DeclaredPodSets), err.Error()))
 	}
 	if len(c.DeclaredPodSets) == 0 {
-		v.unknownFields(path.Child("template"), object, inferred)
+		v.checkPodSets(path.Child("template"), object, inferred)
 	}
 }
 
@@ -147,8 +147,10 @@ func (v *createValidator) object(ctx context.Context, path *field.Path, object *
 	}
 }
 
-func (v *createValidator) declaredPodSets(path *field.Path, c *v1beta2.AppWrapperComponent, object *unstructured.Unstructured) {
-	for i, set := range c.DeclaredPodSets {
+// checkPodSets also rejects pod specs with unknown fields: typos, or fields from a newer Kubernetes version. Kueue would ignore such a pod
+// set, and the workload would never start.
+func (v *createValidator) checkPodSets(path *field.Path, object *unstructured.Unstructured, sets []v1beta2.AppWrapperPodSet) {
+	for i, set := range sets {
 		at := path.Index(i).Child("path")
 		if set.Path == "" {
 			v.refuse(field.Required(at, "podspec must specify path"))
@@ -156,18 +158,11 @@ func (v *createValidator) declaredPodSets(path *field.Path, c *v1beta2.AppWrappe
 		if set.Count() < 0 {
 			v.refuse(field.Invalid(path.Index(i).Child("replicas"), set.Count(), "must not be negative"))
 		}
-		if _, _, err := podset.Template(object.Object, set.Path); err != nil {
+		_, unknown, err := podset.Template(object.Object, set.Path)
+		switch {
+		case err != nil:
 			v.refuse(field.Invalid(at, set.Path, fmt.Sprintf("path does not refer to a v1.PodSpecTemplate: %v", err)))
-		}
-	}
-	v.unknownFields(path, object, c.DeclaredPodSets)
-}
-
-// unknownFields rejects pod specs with unknown fields: typos, or fields from a newer Kubernetes version. Kueue would ignore such a pod
-// set, and the workload would never start.
-func (v *createValidator) unknownFields(path *field.Path, object *unstructured.Unstructured, sets []v1beta2.AppWrapperPodSet) {
-	for _, set := range sets {
-		if _, unknown, err := podset.Template(object.Object, set.Path); err == nil && unknown != nil {
+		case unknown != nil:
 			v.refuse(field.Invalid(path, set.Path, unknown.Error()))
 		}
 	}
