@@ -45,12 +45,12 @@ func Template(object map[string]any, path string) (spec *corev1.PodSpec, unknown
 		return nil, nil, fmt.Errorf("content at %v does not contain a spec", path)
 	}
 	spec = &corev1.PodSpec{}
-	converter := runtime.DefaultUnstructuredConverter
-	if err := converter.FromUnstructured(raw, spec); err != nil {
+	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(raw, spec, true)
+	switch {
+	case runtime.IsStrictDecodingError(err):
+		unknown = fmt.Errorf("content at %v.spec: %w", path, err)
+	case err != nil:
 		return nil, nil, fmt.Errorf("content at %v.spec not parseable as a v1.PodSpec: %w", path, err)
-	}
-	if strict := converter.FromUnstructuredWithValidation(raw, &corev1.PodSpec{}, true); strict != nil {
-		unknown = fmt.Errorf("content at %v.spec: %w", path, strict)
 	}
 	return spec, unknown, nil
 }
