@@ -30,10 +30,9 @@ func (s Status) Text(out io.Writer, wide bool, p Palette) {
 	}
 	line("Workload", fmt.Sprintf("%s %s/%s", s.Kind, s.Namespace, s.Name))
 	fmt.Fprintf(w, "State:\t%s\n", p.state(s.State))
-	switch s.State {
-	case Failed, Unknown:
+	if s.State == Failed || s.State == Unknown {
 		line("Reason", s.WaitsFor)
-	default:
+	} else {
 		line("Waiting for", s.WaitsFor)
 	}
 	if s.PodsHidden != "" {
@@ -162,13 +161,8 @@ func (p Palette) state(s State) string {
 	if !p {
 		return string(s)
 	}
-	switch s {
-	case Training, Finished:
-		return green + string(s) + reset
-	case Failed:
-		return red + string(s) + reset
-	}
-	return yellow + string(s) + reset
+	color := map[State]string{Training: green, Finished: green, Failed: red}[s]
+	return cmp.Or(color, yellow) + string(s) + reset
 }
 
 // controls matches the control characters that package json writes as they are. Terminals interpret them, and YAML does not allow them.
