@@ -205,10 +205,7 @@ func (r *Reconciler) deleteComponent(ctx context.Context, s *scope, i int, force
 	if force {
 		options = append(options, client.GracePeriodSeconds(0))
 	}
-	err := r.Client.Delete(ctx, c.ref.metadata(), options...)
-	if err != nil {
-		err = r.kinds.classify(ctx, c.ref.GroupVersionKind, err)
-	}
+	err := r.kinds.classify(ctx, c.ref.GroupVersionKind, r.Client.Delete(ctx, c.ref.metadata(), options...))
 	switch {
 	case err == nil, apierrors.IsConflict(err): // a conflict means that the object was replaced
 		return nil

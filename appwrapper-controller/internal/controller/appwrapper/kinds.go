@@ -161,8 +161,7 @@ func (k *kinds) classify(ctx context.Context, kind schema.GroupVersionKind, err 
 	if meta.IsNoMatchError(err) {
 		return k.forget(ctx, kind)
 	}
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || !isGenericNotFound(status.Status()) {
+	if !apierrors.IsNotFound(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) { // about an object, not the URL path
 		return err
 	}
 	served, askErr := k.discovery.ServerResourcesForGroupVersion(kind.GroupVersion().String())
@@ -173,13 +172,6 @@ func (k *kinds) classify(ctx context.Context, kind schema.GroupVersionKind, err 
 		return fmt.Errorf("%s is served, but was not found: %s", kind, err.Error())
 	}
 	return k.forget(ctx, kind)
-}
-
-// isGenericNotFound reports whether a 404 is about the URL path and not about an object.
-func isGenericNotFound(status metav1.Status) bool {
-	return status.Details == nil || slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool {
-		return c.Type == metav1.CauseTypeUnexpectedServerResponse
-	})
 }
 
 // forget stops watching a kind that is no longer served, so that a new watch is started if the kind is served again.
@@ -197,10 +189,8 @@ func (k *kinds) forget(ctx context.Context, kind schema.GroupVersionKind) error 
 
 func owningAppWrapper(object metav1.Object) *metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(object)
-	if owner == nil || owner.Kind != v1beta2.Kind {
-		return nil
-	}
-	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != v1beta2.GroupVersion.Group {
+	kind := v1beta2.GroupVersion.WithKind(v1beta2.Kind).GroupKind()
+	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != kind {
 		return nil
 	}
 	return owner
