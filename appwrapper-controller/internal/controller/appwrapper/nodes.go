@@ -164,9 +164,6 @@ type evacuations struct {
 
 // admit admits an evacuation, or returns why it must wait.
 func (e *evacuations) admit(ctx context.Context, aw *v1beta2.AppWrapper) (waitReason string, err error) {
-	if e.limit == 0 {
-		return "", nil
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var list v1beta2.AppWrapperList
@@ -185,7 +182,7 @@ func (e *evacuations) admit(ctx context.Context, aw *v1beta2.AppWrapper) (waitRe
 		}
 	}
 	e.admitted = waiting
-	if others >= e.limit {
+	if e.limit > 0 && others >= e.limit {
 		return fmt.Sprintf("other workloads are being evacuated: %d, at most %d at the same time", others, e.limit), nil
 	}
 	e.admitted[aw.UID] = aw.Status.Evacuations + 1

@@ -106,25 +106,20 @@ func attemptNumber(status *v1beta2.AppWrapperStatus) int32 {
 // recordAttempt updates the attempt history: it starts attempts, marks them ready and ends them. If the AppWrapper is suspended while it is
 // being reset, recordAttempt adds an attempt that starts and ends at that moment.
 func (s *scope) recordAttempt(d *policy.Decision) {
-	now := metav1.NewTime(s.facts.Now)
-	n := len(s.status.Attempts)
-	resets := n > 0 && s.status.Attempts[n-1].EndTime != nil
-	if d.Begins || resets && d.Next == v1beta2.Suspending && d.Ends != nil {
-		number := s.facts.Retries + s.facts.Evacuations + 1
-		if len(s.status.Attempts) > 0 {
-			number = attemptNumber(s.status) + 1
-		}
-		s.status.Attempts = append(s.status.Attempts, v1beta2.Attempt{Number: number, StartTime: now})
-	}
-	if len(s.status.Attempts) == 0 && (d.BecameReady || d.Ends != nil) { // started by the upstream controller
-		s.status.Attempts = []v1beta2.Attempt{{Number: attemptNumber(&s.aw.Status), StartTime: metav1.NewTime(s.facts.Clocks.AttemptStart)}}
-	}
-	if extra := len(s.status.Attempts) - maxAttempts; extra > 0 {
-		s.status.Attempts = s.status.Attempts[extra:]
-	}
-	if len(s.status.Attempts) == 0 {
+	now, attempts, number := metav1.NewTime(s.facts.Now), s.status.Attempts, attemptNumber(&s.aw.Status)
+	n := len(attempts)
+	resets := n > 0 && attempts[n-1].EndTime != nil
+	switch {
+	case d.Begins && n == 0:
+		attempts = []v1beta2.Attempt{{Number: number, StartTime: now}}
+	case d.Begins || resets && d.Next == v1beta2.Suspending && d.Ends != nil:
+		attempts = append(attempts, v1beta2.Attempt{Number: number + 1, StartTime: now})
+	case n == 0 && (d.BecameReady || d.Ends != nil): // started by the upstream controller
+		attempts = []v1beta2.Attempt{{Number: number, StartTime: metav1.NewTime(s.facts.Clocks.AttemptStart)}}
+	case n == 0:
 		return
 	}
+	s.status.Attempts = attempts[max(0, len(attempts)-maxAttempts):]
 	last := &s.status.Attempts[len(s.status.Attempts)-1]
 	if d.BecameReady && last.ReadyTime == nil {
 		last.ReadyTime = &now
