@@ -228,6 +228,7 @@ type Parameters struct {
 // annotations, for which the defaults are used.
 func Read(annotations map[string]string, operator FaultTolerance) (p Parameters, problems []string) {
 	r := reader{annotations: annotations, maximum: time.Duration(operator.GracePeriodMaximum)}
+	ttl := time.Duration(operator.SuccessTTL) // its own maximum
 	p = Parameters{
 		AdmissionGracePeriod:         r.period(v1beta2.AdmissionGracePeriodKey, operator.AdmissionGracePeriod),
 		WarmupGracePeriod:            r.period(v1beta2.WarmupGracePeriodKey, operator.WarmupGracePeriod),
@@ -236,7 +237,7 @@ func Read(annotations map[string]string, operator FaultTolerance) (p Parameters,
 		RetryLimit:                   r.limit(operator.RetryLimit),
 		ForcefulDeletionGracePeriod:  r.period(v1beta2.ForcefulDeletionGracePeriodKey, operator.ForcefulDeletionGracePeriod),
 		DeletionOnFailureGracePeriod: r.period(v1beta2.DeletionOnFailureGracePeriodKey, 0),
-		SuccessTTL:                   r.successTTL(time.Duration(operator.SuccessTTL)),
+		SuccessTTL:                   r.parse(grace.Rule{Name: v1beta2.SuccessTTLKey, Default: ttl, Minimum: 1, Maximum: ttl}),
 		GracePeriodMaximum:           time.Duration(operator.GracePeriodMaximum),
 		RetryDecay:                   time.Duration(operator.RetryDecay),
 		ObjectTTL:                    time.Duration(operator.ObjectTTL),
@@ -256,11 +257,6 @@ type reader struct {
 func (r *reader) period(key string, operator Duration) time.Duration {
 	rule := grace.Rule{Name: key, Default: time.Duration(operator), Minimum: noMinimum, Maximum: r.maximum}
 	return max(0, r.parse(rule))
-}
-
-// successTTL reads SuccessTTL, which has its own maximum and must be positive.
-func (r *reader) successTTL(operator time.Duration) time.Duration {
-	return r.parse(grace.Rule{Name: v1beta2.SuccessTTLKey, Default: operator, Minimum: 1, Maximum: operator})
 }
 
 func (r *reader) parse(rule grace.Rule) time.Duration {
