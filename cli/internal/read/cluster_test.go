@@ -29,7 +29,11 @@ func cluster(t *testing.T, manifests ...string) (Reader, *fake.FakeDynamicClient
 	var objects []runtime.Object
 	for _, text := range manifests {
 		o := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		content, err := yaml.YAMLToJSON([]byte(text))
+		if err == nil {
+			err = o.UnmarshalJSON(content)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		o.SetNamespace("team")

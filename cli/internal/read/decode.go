@@ -53,21 +53,11 @@ func into(o *unstructured.Unstructured, target any) {
 }
 
 func jobSet(o *unstructured.Unstructured) *timeline.Group {
-	var s struct {
-		Spec struct {
-			FailurePolicy *struct {
-				MaxRestarts int32 `json:"maxRestarts"`
-			} `json:"failurePolicy"`
-		} `json:"spec"`
-		Status struct {
-			Charged int32 `json:"restartsCountTowardsMax"`
-		} `json:"status"`
-	}
-	into(o, &s)
 	g := inPlaceGroup(o, 0)
-	g.Charged = max(g.Charged, s.Status.Charged)
-	if s.Spec.FailurePolicy != nil {
-		g.MaxRestarts = s.Spec.FailurePolicy.MaxRestarts
+	charged, _, _ := unstructured.NestedInt64(o.Object, "status", "restartsCountTowardsMax")
+	g.Charged = max(g.Charged, int32(charged))
+	if limit, found, _ := unstructured.NestedInt64(o.Object, "spec", "failurePolicy", "maxRestarts"); found {
+		g.MaxRestarts = int32(limit)
 	}
 	return g
 }
