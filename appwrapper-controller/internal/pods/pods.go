@@ -177,14 +177,11 @@ func unreplaced(failed, alive []*corev1.Pod) []*corev1.Pod {
 	if len(failed) == 0 {
 		return nil
 	}
-	substitutes := map[slot][]*corev1.Pod{}
-	for _, pod := range alive {
+	substitutes := map[slot][]*corev1.Pod{} // oldest first
+	for _, pod := range slices.SortedFunc(slices.Values(alive), older) {
 		if s, owned := slotOf(pod); owned {
 			substitutes[s] = append(substitutes[s], pod)
 		}
-	}
-	for _, list := range substitutes {
-		slices.SortFunc(list, older)
 	}
 	failed = slices.SortedFunc(slices.Values(failed), older)
 	return slices.DeleteFunc(failed, func(pod *corev1.Pod) bool {
