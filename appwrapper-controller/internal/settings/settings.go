@@ -134,9 +134,7 @@ func (a AppWrapper) Table() signals.Table {
 type Duration time.Duration
 
 func (d *Duration) UnmarshalJSON(raw []byte) error {
-	var nanoseconds int64
-	if err := json.Unmarshal(raw, &nanoseconds); err == nil {
-		*d = Duration(nanoseconds)
+	if json.Unmarshal(raw, (*int64)(d)) == nil {
 		return nil
 	}
 	var text string
