@@ -157,12 +157,10 @@ func (r *Reconciler) takeOver(ctx context.Context, aw *v1beta2.AppWrapper, ref r
 	}
 	owner := owningAppWrapper(object)
 	switch {
-	case object.DeletionTimestamp != nil:
-		return policy.Outcome{Err: fmt.Sprintf("the previous %s is still being deleted", ref)}
-	case metav1.IsControlledBy(object, aw):
+	case object.DeletionTimestamp == nil && metav1.IsControlledBy(object, aw):
 		return policy.Outcome{}
-	case owner != nil && owner.Name == aw.Name:
-		return policy.Outcome{Err: fmt.Sprintf("%s belongs to an earlier AppWrapper of the same name", ref)}
+	case object.DeletionTimestamp != nil, owner != nil && owner.Name == aw.Name:
+		return policy.Outcome{Err: fmt.Sprintf("an earlier %s has not been deleted yet", ref)}
 	}
 	return policy.Outcome{Err: fmt.Sprintf("%s exists, but is not controlled by this AppWrapper", ref), Fatal: true}
 }
