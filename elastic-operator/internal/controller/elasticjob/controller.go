@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -57,13 +58,13 @@ type Options struct {
 type Reconciler struct {
 	Options
 
-	// recent holds recent API calls (see expectations.go), and the time at which the status of a job's rendezvous server was last requested.
-	recent *utilcache.Expiring
+	// notBefore holds the time of the next reconcile of a job that was changed recently, and of the next status request to a rendezvous server.
+	notBefore *utilcache.Expiring
 }
 
 // New returns a Reconciler.
 func New(o Options) *Reconciler {
-	return &Reconciler{Options: o, recent: utilcache.NewExpiring()}
+	return &Reconciler{Options: o, notBefore: utilcache.NewExpiring()}
 }
 
 // Register adds the controller to a manager.
@@ -85,13 +86,17 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 // while the API server is rejecting a pod.
 const maxRetryDelay = 15 * time.Second
 
-// staleRetry is the retry delay when the cache is stale. Usually the watch event arrives earlier.
+// staleRetry is how long a job is not reconciled when the cache is probably stale: after a conflict, and after a write to one of its pods or
+// services. An earlier reconcile would repeat the writes. Fixed names and UIDs make that harmless, but each repetition is an API call.
 const staleRetry = 200 * time.Millisecond
 
 // Reconcile observes a job, decides what to do, writes the decision to its status, and carries it out.
 func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (ctrl.Result, error) {
 	if managedElsewhere(job) || job.DeletionTimestamp != nil { // the garbage collector deletes the objects of a deleted job
 		return ctrl.Result{}, nil
+	}
+	if pause := r.wait(writtenJob(job.UID)); pause > 0 {
+		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	s, err := r.observe(ctx, job)
 	if err != nil {
@@ -120,6 +125,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (c
 		return retry(err)
 	}
 	return ctrl.Result{RequeueAfter: soonest(d.After, s.requestAfter)}, nil
+}
+
+// writtenJob is the UID of a job whose pods or services were changed.
+type writtenJob types.UID
+
+// delay makes wait return the remainder of the delay for the key.
+func (r *Reconciler) delay(key any, delay time.Duration) { r.notBefore.Set(key, time.Now().Add(delay), delay) }
+
+// wait returns how long to wait before the action with this key, or 0.
+func (r *Reconciler) wait(key any) time.Duration {
+	until, found := r.notBefore.Get(key)
+	if !found {
+		return 0
+	}
+	return max(time.Until(until.(time.Time)), time.Millisecond)
 }
 
 // managedElsewhere reports whether another controller manages the job, such as MultiKueue.

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -46,11 +44,7 @@ func inParallel[T any](ctx context.Context, items []T, do func(context.Context, 
 
 func (r *Reconciler) deletePods(ctx context.Context, s *scope, d *policy.Decision) error {
 	return inParallel(ctx, d.Delete, func(ctx context.Context, deletion policy.Deletion) error {
-		pod := s.pods[deletion.Index]
-		if pod == nil || pod.UID != deletion.UID {
-			return nil // it was just created and is not in the cache yet
-		}
-		return r.delete(ctx, s.job, pod, ofPods, deletion.Force)
+		return r.delete(ctx, s.job, s.pods[deletion.Index], ofPods, deletion.Force)
 	})
 }
 
@@ -58,11 +52,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope, d *policy.Decisio
 	return inParallel(ctx, d.Create, func(ctx context.Context, index int) error {
 		pod := plan.WorkerPod(s.job, index, d.Memory.Resumes)
 		r.Agents.Supervise(s.job, pod, index, d.Memory.Resumes)
-		uid, err := r.create(ctx, s.job, pod, ofPods)
-		if err == nil && uid != "" {
-			r.expect(createdPod{s.job.UID, index}, policy.Pod{UID: uid, Created: time.Now()})
-		}
-		return err
+		return r.create(ctx, s.job, pod, ofPods)
 	})
 }
 
@@ -79,17 +69,13 @@ func (r *Reconciler) ensureServices(ctx context.Context, s *scope, d *policy.Dec
 	}
 	var surplus []*corev1.Service
 	for index, service := range s.services {
-		if !d.Services.Has(index) && service.UID != "" && service.DeletionTimestamp == nil {
+		if !d.Services.Has(index) && service.DeletionTimestamp == nil {
 			surplus = append(surplus, service)
 		}
 	}
 	return errors.Join(
 		inParallel(ctx, missing, func(ctx context.Context, index int) error {
-			_, err := r.create(ctx, s.job, plan.WorkerService(s.job, index), ofServices)
-			if err == nil {
-				r.expect(createdService{s.job.UID, index}, nil)
-			}
-			return err
+			return r.create(ctx, s.job, plan.WorkerService(s.job, index), ofServices)
 		}),
 		inParallel(ctx, surplus, func(ctx context.Context, service *corev1.Service) error {
 			return r.delete(ctx, s.job, service, ofServices, false)
@@ -97,8 +83,8 @@ func (r *Reconciler) ensureServices(ctx context.Context, s *scope, d *policy.Dec
 	)
 }
 
-// create creates an object and returns its UID. If the job already has an object with this name, create returns the UID of that object.
-func (r *Reconciler) create(ctx context.Context, job *v1alpha1.ElasticJob, o client.Object, k reasons) (types.UID, error) {
+// create creates an object, unless the job already has one with this name.
+func (r *Reconciler) create(ctx context.Context, job *v1alpha1.ElasticJob, o client.Object, k reasons) error {
 	name := o.GetName()
 	err := r.Client.Create(ctx, o)
 	switch {
@@ -107,12 +93,13 @@ func (r *Reconciler) create(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 		if k == ofPods {
 			r.Metrics.created.Inc()
 		}
-		return o.GetUID(), nil
+		r.delay(writtenJob(job.UID), staleRetry)
+		return nil
 	case apierrors.IsAlreadyExists(err):
 		return r.checkOwner(ctx, job, k, name)
 	}
 	r.emit(job, nil, corev1.EventTypeWarning, k.failedCreate, actionCreate, fmt.Sprintf("Error creating %s %s: %v", k.noun, name, err))
-	return "", fmt.Errorf("creating %s %s: %w", k.noun, name, err)
+	return fmt.Errorf("creating %s %s: %w", k.noun, name, err)
 }
 
 // delete deletes the object with this UID, without a grace period if forced.
@@ -129,23 +116,23 @@ func (r *Reconciler) delete(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 		r.emit(job, nil, corev1.EventTypeWarning, k.failedDelete, actionDelete, fmt.Sprintf("Error deleting %s %s: %v", k.noun, o.GetName(), err))
 		return fmt.Errorf("deleting %s %s: %w", k.noun, o.GetName(), err)
 	}
-	r.expect(deleted(o.GetUID()), nil)
+	r.delay(writtenJob(job.UID), staleRetry)
 	return nil
 }
 
-// checkOwner returns the UID of the object that already has the given name. It is an error if the job does not control the object.
-func (r *Reconciler) checkOwner(ctx context.Context, job *v1alpha1.ElasticJob, k reasons, name string) (types.UID, error) {
+// checkOwner returns an error if the job does not control the object that already has the given name.
+func (r *Reconciler) checkOwner(ctx context.Context, job *v1alpha1.ElasticJob, k reasons, name string) error {
 	existing := &metav1.PartialObjectMetadata{}
 	existing.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(k.kind))
 	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: name}, existing); err != nil {
-		return "", client.IgnoreNotFound(err)
+		return client.IgnoreNotFound(err)
 	}
 	if metav1.IsControlledBy(existing, job) {
-		return existing.UID, nil
+		return nil
 	}
 	err := fmt.Errorf("%s %s already exists and is not controlled by this ElasticJob", k.kind, name)
 	r.emit(job, nil, corev1.EventTypeWarning, k.failedCreate, actionCreate, err.Error())
-	return "", err
+	return err
 }
 
 // removeJob deletes a job whose ttlSecondsAfterFinished has passed.

@@ -51,7 +51,6 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*sc
 	if err := r.observeServices(ctx, s); err != nil {
 		return nil, err
 	}
-	r.applyExpectations(s)
 	return s, nil
 }
 

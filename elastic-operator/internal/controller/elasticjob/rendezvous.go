@@ -48,14 +48,12 @@ func (r *Reconciler) ensureRendezvous(ctx context.Context, s *scope, d *policy.D
 	}
 	var errs []error
 	if s.serverService == nil {
-		_, err := r.create(ctx, s.job, plan.RendezvousService(s.job), ofServices)
-		errs = append(errs, err)
+		errs = append(errs, r.create(ctx, s.job, plan.RendezvousService(s.job), ofServices))
 	}
 	wanted := plan.RendezvousPod(s.job, r.RendezvousImage, r.Agents.PullSecrets, d.Memory.Resumes)
 	switch {
 	case s.server == nil:
-		_, err := r.create(ctx, s.job, wanted, ofPods)
-		errs = append(errs, err)
+		errs = append(errs, r.create(ctx, s.job, wanted, ofPods))
 	case terminated(s.server) && s.server.DeletionTimestamp == nil && s.serverAge() < restartPause:
 		s.requestAfter = soonest(s.requestAfter, restartPause-s.serverAge())
 	case s.serverLost || terminated(s.server) || !serves(s.server, plan.RunID(s.job, d.Memory.Resumes)):
@@ -144,20 +142,20 @@ func (r *Reconciler) requestStatus(ctx context.Context, s *scope, status *v1alph
 		interval = incompleteInterval
 	}
 	key, now := statusRequest(s.job.UID), time.Now()
-	if last, found := r.recent.Get(key); found {
+	if last, found := r.notBefore.Get(key); found {
 		if wait := interval - now.Sub(last.(time.Time)); wait > 0 {
 			s.requestAfter = wait
 			return
 		}
 	}
-	r.recent.Set(key, now, statusInterval)
+	r.notBefore.Set(key, now, statusInterval)
 	s.requestAfter = interval
 	response, err := r.Rendezvous(ctx, fmt.Sprintf("http://%s:%d/status", s.server.Status.PodIP, plan.RendezvousMetricsPort))
 	if err != nil {
 		status.Message = "the server is unreachable"
 		s.requestAfter = statusInterval
 		if utilnet.IsTimeout(err) {
-			r.recent.Set(key, time.Now().Add(unreachablePause), unreachablePause+statusInterval)
+			r.notBefore.Set(key, time.Now().Add(unreachablePause), unreachablePause+statusInterval)
 			s.requestAfter = statusInterval + unreachablePause
 		}
 		return
