@@ -132,36 +132,30 @@ func (s *scope) clearRendezvous() {
 	}
 }
 
-// statusRequest is the key under which the time of the last status request is stored. Its value is the UID of the job.
+// statusRequest is the UID of the pod of a server whose status was requested.
 type statusRequest types.UID
 
-// requestStatus requests the server's status unless the last response is recent. If the request fails, only the message changes.
+// requestStatus requests the server's status unless the last request is recent. If the request fails, only the message changes.
 func (r *Reconciler) requestStatus(ctx context.Context, s *scope, status *v1alpha1.RendezvousStatus) {
-	interval := statusInterval
-	if !status.Complete {
-		interval = incompleteInterval
-	}
-	key, now := statusRequest(s.job.UID), time.Now()
-	if last, found := r.notBefore.Get(key); found {
-		if wait := interval - now.Sub(last.(time.Time)); wait > 0 {
-			s.requestAfter = wait
-			return
-		}
-	}
-	r.notBefore.Set(key, now, statusInterval)
-	s.requestAfter = interval
-	response, err := r.Rendezvous(ctx, fmt.Sprintf("http://%s:%d/status", s.server.Status.PodIP, plan.RendezvousMetricsPort))
-	if err != nil {
-		status.Message = "the server is unreachable"
-		s.requestAfter = statusInterval
-		if utilnet.IsTimeout(err) {
-			r.notBefore.Set(key, time.Now().Add(unreachablePause), unreachablePause+statusInterval)
-			s.requestAfter = statusInterval + unreachablePause
-		}
+	key := statusRequest(s.server.UID)
+	if s.requestAfter = r.wait(key); s.requestAfter > 0 {
 		return
 	}
-	response.Endpoint = status.Endpoint
-	*status = response
+	response, err := r.Rendezvous(ctx, fmt.Sprintf("http://%s:%d/status", s.server.Status.PodIP, plan.RendezvousMetricsPort))
+	if err == nil {
+		response.Endpoint = status.Endpoint
+		*status = response
+	} else {
+		status.Message = "the server is unreachable"
+	}
+	s.requestAfter = statusInterval
+	switch {
+	case utilnet.IsTimeout(err):
+		s.requestAfter += unreachablePause
+	case !status.Complete:
+		s.requestAfter = incompleteInterval
+	}
+	r.delay(key, s.requestAfter)
 }
 
 // HTTPRendezvous returns a RendezvousReader that uses HTTP.
