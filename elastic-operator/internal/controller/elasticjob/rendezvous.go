@@ -174,23 +174,19 @@ func HTTPRendezvous() RendezvousReader {
 		if response.StatusCode != http.StatusOK {
 			return v1alpha1.RendezvousStatus{}, fmt.Errorf("requesting the rendezvous status: %s", response.Status)
 		}
-		content, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
-		if err != nil {
-			return v1alpha1.RendezvousStatus{}, fmt.Errorf("requesting the rendezvous status: %w", err)
-		}
-		return parseStatus(content)
+		return parseStatus(io.LimitReader(response.Body, maxResponse))
 	}
 }
 
 // parseStatus parses the status of a server, as described in the module's doc.go. A status without a round is an error, because it is not
 // from a rendezvous server.
-func parseStatus(content []byte) (v1alpha1.RendezvousStatus, error) {
+func parseStatus(content io.Reader) (v1alpha1.RendezvousStatus, error) {
 	var r struct {
 		v1alpha1.RendezvousStatus
 		Round      *int64 `json:"round"`
 		Unreadable bool   `json:"unreadable"`
 	}
-	if err := json.Unmarshal(content, &r); err != nil {
+	if err := json.NewDecoder(content).Decode(&r); err != nil {
 		return v1alpha1.RendezvousStatus{}, fmt.Errorf("parsing the rendezvous status: %w", err)
 	}
 	if r.Round == nil {

@@ -1,6 +1,7 @@
 package elasticjob
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -53,13 +54,13 @@ func TestServesComparesOnlyTheRun(t *testing.T) {
 }
 
 func TestParseStatus(t *testing.T) {
-	got, err := parseStatus([]byte(`{"round":3,"complete":true,"restarts":2,"participants":4,"waiting":1,"closed":true,"lastChange":"2026-11-22T12:00:00.123456789Z"}`))
+	got, err := parseStatus(strings.NewReader(`{"round":3,"complete":true,"restarts":2,"participants":4,"waiting":1,"closed":true,"lastChange":"2026-11-22T12:00:00.123456789Z"}`))
 	want := v1alpha1.RendezvousStatus{Round: 3, Complete: true, Restarts: 2, Participants: 4, Waiting: 1, Closed: true, LastChange: &metav1.Time{Time: noon}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 	for _, text := range []string{"", "[]", `{"jobs":{"ns/a":{"round":3}}}`} {
-		if _, err := parseStatus([]byte(text)); err == nil {
+		if _, err := parseStatus(strings.NewReader(text)); err == nil {
 			t.Errorf("%q was accepted", text)
 		}
 	}
