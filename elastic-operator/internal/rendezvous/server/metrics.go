@@ -3,7 +3,6 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/healing"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/series"
@@ -20,8 +19,6 @@ const (
 )
 
 var refusals = []string{refusedConnections, refusedProtocol, refusedMessage, refusedJob, refusedQuota, refusedSlow}
-
-var openedLabels = map[healing.Reason]string{healing.Left: "left", healing.NotDone: "not_done"}
 
 type metrics struct {
 	registry *prometheus.Registry
@@ -50,9 +47,7 @@ func newMetrics(s *Server) *metrics {
 	for _, reason := range refusals {
 		meter.Zero(m.refused, []string{reason})
 	}
-	for _, reason := range openedLabels {
-		meter.Zero(m.opened, []string{reason})
-	}
+	meter.Zero(m.opened, []string{agentLeft}, []string{jobNotDone})
 	return m
 }
 

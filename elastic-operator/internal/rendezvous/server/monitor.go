@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/healing"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/state"
 )
 
@@ -78,14 +77,14 @@ func (s *Server) scheduleReopening(id string, r *run) {
 }
 
 // decide returns the time at which to reopen a closed rendezvous, and the reason.
-func (s *Server) decide(id string, r *run) (time.Time, healing.Reason) {
+func (s *Server) decide(id string, r *run) (time.Time, string) {
 	var names []string
 	for _, key := range s.store.Keys() {
 		if k, ok := state.ParseKey(key, s.config.RunID); ok && k.RunID == id && k.Round == r.state.Round {
 			names = append(names, k.Name)
 		}
 	}
-	return healing.Decide(r.closedAt, r.reopened, healing.Ended(names, r.state.Participants), s.config.Healing)
+	return s.config.reopening(r.closedAt, r.reopened, allEnded(names, r.state.Participants))
 }
 
 // reopen reopens a rendezvous that is still closed. If the time to reopen it has moved further into the future, reopen restarts the
@@ -109,8 +108,8 @@ func (s *Server) reopen(id string) {
 		log.Error("failed to reopen the rendezvous", "error", err)
 		return
 	}
-	s.metrics.opened.WithLabelValues(openedLabels[reason]).Inc()
-	log.Info("rendezvous reopened", "reason", string(reason))
+	s.metrics.opened.WithLabelValues(reason).Inc()
+	log.Info("rendezvous reopened", "reason", reason)
 	s.observe(id)
 }
 

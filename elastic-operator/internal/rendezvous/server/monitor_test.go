@@ -96,7 +96,7 @@ func (w *world) state() string {
 }
 
 func TestRendezvousClosedByALeavingAgentIsReopened(t *testing.T) {
-	w := start(t, func(config *Config) { config.Healing.Grace = time.Hour })
+	w := start(t, func(config *Config) { config.Grace = time.Hour })
 	w.ends(0)
 	w.closes()
 	w.until("the rendezvous is open", func() bool { return !w.job().Closed })
@@ -109,7 +109,7 @@ func TestRendezvousClosedByALeavingAgentIsReopened(t *testing.T) {
 }
 
 func TestRendezvousStaysClosedForTheGracePeriodAfterAllAgentsTerminated(t *testing.T) {
-	w := start(t, func(config *Config) { config.Healing.Grace = time.Hour })
+	w := start(t, func(config *Config) { config.Grace = time.Hour })
 	for rank := range 4 {
 		w.ends(rank)
 	}

@@ -3,8 +3,8 @@
 //
 //	connection -> dialect by its first bytes -> session.go, under one lock -> flat
 //
-// After each write of a rendezvous state, monitor.go parses it for the status, and reopens the rendezvous if it was closed (package
-// healing). Nothing is stored on disk. See docs/adr/20261122-keep-rendezvous-state-in-memory.md.
+// After each write of a rendezvous state, monitor.go parses it for the status, and reopens the rendezvous if it was closed
+// (healing.go). Nothing is stored on disk. See docs/adr/20261122-keep-rendezvous-state-in-memory.md.
 package server
 
 import (
@@ -24,7 +24,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/flat"
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/healing"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 )
 
@@ -78,10 +77,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // Config configures a server.
 type Config struct {
 	// RunID is the rendezvous ID of the job. Requests for keys of other jobs are rejected.
-	RunID   string
-	Store   flat.Usage // limits of the store
-	Value   int        // maximum size of a value in bytes
-	Healing healing.Settings
+	RunID string
+	Store flat.Usage // limits of the store
+	Value int        // maximum size of a value in bytes
+	// Grace is how long a rendezvous stays closed after all its agents have terminated, so that waiting agents learn about it. It is short,
+	// because the agents may all have failed.
+	Grace time.Duration
+	// Gap is the minimum time between two reopenings of the same rendezvous.
+	Gap time.Duration
 	// Connections is the maximum number of open connections. The server closes further connections immediately.
 	Connections int
 	// Timeout is how long a client may take to send the rest of a message, or to receive a reply.
@@ -94,7 +97,8 @@ func Defaults() Config {
 	return Config{
 		Store:       flat.Usage{Keys: 100_000, Bytes: 32 << 20},
 		Value:       4 << 20,
-		Healing:     healing.Settings{Grace: 5 * time.Second, Gap: 2 * time.Second},
+		Grace:       5 * time.Second,
+		Gap:         2 * time.Second,
 		Connections: 10_000,
 		Timeout:     10 * time.Second,
 		Log:         slog.New(slog.DiscardHandler),
