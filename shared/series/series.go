@@ -90,10 +90,7 @@ var (
 var (
 	RendezvousAccepted = counter("holdfast_rendezvous_accepted_total",
 		"Accepted connections, by protocol of the client: classic (TCPStore before torch 2.3) or validated.", "dialect").of(Rendezvous)
-	RendezvousBytes        = gauge("holdfast_rendezvous_bytes", "Stored bytes, including the overhead of keys.").of(Rendezvous)
-	RendezvousClosed       = gauge("holdfast_rendezvous_closed", "Closed rendezvous.").of(Rendezvous)
 	RendezvousConnections  = gauge("holdfast_rendezvous_connections", "Open connections.").of(Rendezvous)
-	RendezvousKeys         = gauge("holdfast_rendezvous_keys", "Stored keys.").of(Rendezvous)
 	RendezvousParticipants = gauge("holdfast_rendezvous_participants", "Agents in the current rounds.").of(Rendezvous)
 	RendezvousOpened       = counter("holdfast_rendezvous_opened_total",
 		"Closed rendezvous that were reopened, by reason: left (other agents were still training) or not_done (all agents had ended, but not the job).",
@@ -102,7 +99,6 @@ var (
 	RendezvousRequests     = counter("holdfast_rendezvous_requests_total", "Requests, by operation.", "operation").of(Rendezvous)
 	RendezvousRounds       = counter("holdfast_rendezvous_rounds_total", "Completed rounds.").of(Rendezvous)
 	RendezvousWaitingNodes = gauge("holdfast_rendezvous_waiting_nodes", "Agents that are waiting for the next round.").of(Rendezvous)
-	RendezvousWaits        = gauge("holdfast_rendezvous_waits", "Keys that clients are waiting for.").of(Rendezvous)
 )
 
 // Metrics for restarts of groups and whole JobSets, whichever program handles the failure.

@@ -38,8 +38,11 @@ func newMetrics(s *Server) *metrics {
 		rounds:   meter.Counter(series.RendezvousRounds),
 		opened:   meter.CounterVec(series.RendezvousOpened),
 	}
-	m.registry.MustRegister(m.accepted, m.requests, m.refused, m.rounds, m.opened)
-	m.gauges(s)
+	m.registry.MustRegister(m.accepted, m.requests, m.refused, m.rounds, m.opened,
+		meter.GaugeFunc(series.RendezvousConnections, func() float64 { return float64(s.connections.Load()) }),
+		meter.GaugeFunc(series.RendezvousParticipants, func() float64 { return float64(s.Status().Participants) }),
+		meter.GaugeFunc(series.RendezvousWaitingNodes, func() float64 { return float64(s.Status().Waiting) }),
+	)
 	meter.Zero(m.accepted, []string{string(tcpstore.Classic)}, []string{string(tcpstore.Validated)})
 	for _, op := range tcpstore.Ops[tcpstore.Validated] { // includes those of the classic dialect
 		meter.Zero(m.requests, []string{string(op)})
@@ -49,29 +52,4 @@ func newMetrics(s *Server) *metrics {
 	}
 	meter.Zero(m.opened, []string{agentLeft}, []string{jobNotDone})
 	return m
-}
-
-func (m *metrics) gauges(s *Server) {
-	gauge := func(metric series.Metric, read func() int) {
-		m.registry.MustRegister(meter.GaugeFunc(metric, func() float64 { return float64(read()) }))
-	}
-	locked := func(read func() int) func() int {
-		return func() int {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return read()
-		}
-	}
-	gauge(series.RendezvousConnections, func() int { return int(s.connections.Load()) })
-	gauge(series.RendezvousWaits, locked(s.store.Waits))
-	gauge(series.RendezvousKeys, locked(func() int { return s.store.Used().Keys }))
-	gauge(series.RendezvousBytes, locked(func() int { return int(s.store.Used().Bytes) }))
-	gauge(series.RendezvousParticipants, func() int { return s.Status().Participants })
-	gauge(series.RendezvousWaitingNodes, func() int { return s.Status().Waiting })
-	gauge(series.RendezvousClosed, func() int {
-		if s.Status().Closed {
-			return 1
-		}
-		return 0
-	})
 }
