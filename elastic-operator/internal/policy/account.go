@@ -39,7 +39,7 @@ func (d *decider) account() {
 		}
 	}
 	if n := len(d.out.Faults) - before; n > 0 {
-		d.event(Event{Warning: true, Reason: v1alpha1.ReasonRestarting, Action: actionReplace, Note: restarting(d.Name, n)})
+		d.event(corev1.EventTypeWarning, "", v1alpha1.ReasonRestarting, restarting(d.Name, n))
 	}
 }
 
@@ -113,17 +113,15 @@ func (d *decider) reportFault(i int, pod Pod, f fault) {
 	name := fmt.Sprintf("%s-worker-%d", d.Name, i)
 	switch {
 	case f.cause == CauseProgram && pod.Phase == corev1.PodFailed:
-		d.event(Event{Pod: name, Reason: EventExited, Action: actionReplace, Note: fmt.Sprintf("Pod: %s.%s %s", d.Namespace, name, f.reason)})
+		d.event(corev1.EventTypeNormal, name, EventExited, fmt.Sprintf("Pod: %s.%s %s", d.Namespace, name, f.reason))
 	case f.stuck:
-		d.event(Event{Pod: name, Warning: true, Reason: EventNotInPlace, Action: actionReplace, Note: fmt.Sprintf("Pod: %s is being replaced: %s", name, f.reason)})
+		d.event(corev1.EventTypeWarning, name, EventNotInPlace, fmt.Sprintf("Pod: %s is being replaced: %s", name, f.reason))
 	case f.cause == CauseDisruption:
-		d.event(Event{Pod: name, Warning: true, Reason: EventDisrupted, Action: actionReplace, Note: fmt.Sprintf("Pod: %s: %s", name, f.reason)})
+		d.event(corev1.EventTypeWarning, name, EventDisrupted, fmt.Sprintf("Pod: %s: %s", name, f.reason))
 	}
 	if d.abandoned(i) {
-		d.event(Event{
-			Pod: name, Warning: true, Reason: EventAbandoned, Action: actionAbandon,
-			Note: fmt.Sprintf("Pod: %s will not be replaced: %s; failures %d, disruptions %d", name, f.reason, d.m.Workers[i].Failures, d.m.Workers[i].Disruptions),
-		})
+		d.event(corev1.EventTypeWarning, name, EventAbandoned, fmt.Sprintf("Pod: %s will not be replaced: %s; failures %d, disruptions %d",
+			name, f.reason, d.m.Workers[i].Failures, d.m.Workers[i].Disruptions))
 	}
 }
 

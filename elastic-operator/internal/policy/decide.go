@@ -66,7 +66,7 @@ func (d *decider) run() {
 func (d *decider) start() {
 	if d.m.Suspended {
 		d.m.Suspended = false
-		d.event(Event{Reason: v1alpha1.ReasonResumed, Action: actionResume, Note: "ElasticJob " + d.Name + " is resumed."})
+		d.event(corev1.EventTypeNormal, "", v1alpha1.ReasonResumed, "ElasticJob "+d.Name+" is resumed.")
 	}
 	if d.m.Started.IsZero() {
 		d.m.Started = d.Now
@@ -76,7 +76,7 @@ func (d *decider) start() {
 // suspend deletes all pods except those of completed workers, which are kept for their logs. It keeps all counts.
 func (d *decider) suspend() {
 	if !d.m.Suspended {
-		d.event(Event{Reason: v1alpha1.ReasonSuspended, Action: actionSuspend, Note: "ElasticJob " + d.Name + " is suspended."})
+		d.event(corev1.EventTypeNormal, "", v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
 		if !d.m.Started.IsZero() { // the next run needs a new rendezvous, because departing workers close this one
 			d.m.Resumes++
 		}
@@ -131,7 +131,9 @@ func (d *decider) podIndexes() []int {
 	return slices.Sorted(maps.Keys(d.Pods))
 }
 
-func (d *decider) event(e Event) { d.out.Events = append(d.out.Events, e) }
+func (d *decider) event(kind, pod, reason, note string) {
+	d.out.Events = append(d.out.Events, Event{kind, pod, reason, note})
+}
 
 // reached reports whether the given time has come. If not, it schedules a reconcile at that time.
 func (d *decider) reached(at time.Time) bool {

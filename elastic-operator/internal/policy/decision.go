@@ -56,12 +56,8 @@ type Deletion struct {
 	Force bool
 }
 
-// Event is an event to emit. Pod is the name of the related pod, if any.
-type Event struct {
-	Warning              bool
-	Reason, Action, Note string
-	Pod                  string
-}
+// Event is an event to emit. Type is Normal or Warning. Pod is the name of the related pod, if any.
+type Event struct{ Type, Pod, Reason, Note string }
 
 // Cause is the cause of a fault.
 type Cause string
@@ -72,7 +68,7 @@ const (
 	CauseDisruption Cause = "disruption"
 )
 
-// Reasons and actions of events, and reasons of disruptions. Events also use the reasons of conditions.
+// Reasons of events and of disruptions. Events also use the reasons of conditions.
 const (
 	EventExited      = "ExitedWithCode"
 	EventDisrupted   = "WorkerDisrupted"
@@ -81,14 +77,6 @@ const (
 	EventBelowMin    = "TooFewWorkers"
 	EventInPlace     = "InPlaceRestart"
 	EventNotInPlace  = "InPlaceNotPossible"
-	actionReplace    = "ReplaceWorker"
-	actionRestart    = "RestartWorkers"
-	actionAbandon    = "AbandonWorker"
-	actionScale      = "Scale"
-	actionWait       = "Wait"
-	actionFinish     = "Finish"
-	actionSuspend    = "Suspend"
-	actionResume     = "Resume"
 	reasonDeleted    = "it was deleted"
 	reasonNodeLost   = "its node is lost"
 	reasonTerminated = "it was terminated externally"

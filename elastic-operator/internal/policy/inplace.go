@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -66,10 +67,7 @@ func (d *decider) countFailure(i int, pod Pod, f roster.Failure) {
 	d.out.Faults = append(d.out.Faults, CauseProgram)
 	name := fmt.Sprintf("%s-worker-%d", d.Name, i)
 	if !d.abandoned(i) {
-		d.event(Event{
-			Pod: name, Reason: EventInPlace, Action: actionRestart,
-			Note: fmt.Sprintf("Pod: %s: its worker %s; restarting all workers in place", name, h.LastReason),
-		})
+		d.event(corev1.EventTypeNormal, name, EventInPlace, fmt.Sprintf("Pod: %s: its worker %s; restarting all workers in place", name, h.LastReason))
 		return
 	}
 	h.LastPod = pod.UID

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
@@ -12,10 +14,10 @@ func (d *decider) outcome() {
 	total, completed, abandoned := len(d.m.Indexes), len(d.m.Completed), len(d.abandonedWorkers())
 	switch {
 	case d.succeeded(total, completed, abandoned):
-		d.finish(v1alpha1.JobSucceeded, Event{Reason: v1alpha1.ReasonSucceeded, Note: succeeded(d.Name)})
+		d.finish(v1alpha1.JobSucceeded, corev1.EventTypeNormal, v1alpha1.ReasonSucceeded, succeeded(d.Name))
 	case d.Settings.Deadline != nil && d.reached(d.m.Started.Add(*d.Settings.Deadline)):
 		d.m.Overdue = true
-		d.finish(v1alpha1.JobFailed, Event{Warning: true, Reason: v1alpha1.ReasonDeadlineExceeded, Note: overdue(d.Name)})
+		d.finish(v1alpha1.JobFailed, corev1.EventTypeWarning, v1alpha1.ReasonDeadlineExceeded, overdue(d.Name))
 	case total-abandoned < d.Settings.Min:
 		d.waitOrFail(fmt.Sprintf("Only %d workers can run and at least %d are required", total-abandoned, d.Settings.Min))
 	case completed+abandoned == total:
@@ -44,20 +46,16 @@ func (d *decider) waitOrFail(why string) {
 	if d.m.BelowMin.IsZero() {
 		d.m.BelowMin = d.Now.Truncate(time.Microsecond)
 		if d.Settings.Settle > 0 {
-			d.event(Event{
-				Warning: true, Reason: EventBelowMin, Action: actionWait,
-				Note: fmt.Sprintf("%s: the job fails in %s", why, d.Settings.Settle),
-			})
+			d.event(corev1.EventTypeWarning, "", EventBelowMin, fmt.Sprintf("%s: the job fails in %s", why, d.Settings.Settle))
 		}
 	}
 	if d.reached(d.m.BelowMin.Add(d.Settings.Settle)) {
-		d.finish(v1alpha1.JobFailed, Event{Reason: v1alpha1.ReasonFailed, Note: failed(d.Name, int(d.failedWorkers()), "Worker")})
+		d.finish(v1alpha1.JobFailed, corev1.EventTypeNormal, v1alpha1.ReasonFailed, failed(d.Name, int(d.failedWorkers()), "Worker"))
 	}
 }
 
-func (d *decider) finish(as v1alpha1.JobConditionType, e Event) {
+func (d *decider) finish(as v1alpha1.JobConditionType, kind, reason, note string) {
 	d.m.Ended, d.m.EndedAt = as, d.Now.Truncate(time.Second)
 	d.out.After = 0 // drop the deadlines of a running job
-	e.Action = actionFinish
-	d.event(e)
+	d.event(kind, "", reason, note)
 }

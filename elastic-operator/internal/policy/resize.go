@@ -123,11 +123,9 @@ func (d *decider) dropUnschedulable(size int) (removed []int) {
 		removed = d.removalOrder(unschedulable)[:size-smaller]
 		d.m.GivenBack = &v1alpha1.GivenBack{Replicas: int32(smaller), Wanted: int32(d.Settings.Wanted), Since: *toMicro(d.Now)}
 		d.requeueAt(d.Now.Add(d.Settings.SurplusRetry))
-		d.event(Event{
-			Warning: true, Reason: EventGivenBack, Action: actionScale,
-			Note: fmt.Sprintf("%d workers could not be scheduled for %s: continuing with %d workers instead of %d, retrying in %s",
-				len(unschedulable), timeout, smaller, size, d.Settings.SurplusRetry),
-		})
+		d.event(corev1.EventTypeWarning, "", EventGivenBack,
+			fmt.Sprintf("%d workers could not be scheduled for %s: continuing with %d workers instead of %d, retrying in %s",
+				len(unschedulable), timeout, smaller, size, d.Settings.SurplusRetry))
 	}
 	return removed
 }

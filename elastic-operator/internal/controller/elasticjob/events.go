@@ -23,34 +23,27 @@ var (
 
 const (
 	reasonRestartPolicy = "SettedPodTemplateRestartPolicy"
-
-	actionCreate = "Create"
-	actionDelete = "Delete"
-	actionRead   = "ReadTemplate"
+	eventAction         = "Reconciling"
 )
 
 // emit emits an event about a job and a related object, if any. Without the related object, events about different objects would be merged
 // into a series.
-func (r *Reconciler) emit(job *v1alpha1.ElasticJob, related runtime.Object, kind, reason, action, note string) {
-	r.Recorder.Eventf(job, related, kind, reason, action, "%s", notes.Truncate(note, notes.MaxLength))
+func (r *Reconciler) emit(job *v1alpha1.ElasticJob, related runtime.Object, kind, reason, note string) {
+	r.Recorder.Eventf(job, related, kind, reason, eventAction, "%s", notes.Truncate(note, notes.MaxLength))
 }
 
 // report emits events and counts metrics after the status was written. The write required the observed version of the job, so nothing is
 // reported twice.
 func (r *Reconciler) report(s *scope, d *policy.Decision) {
 	if s.facts.Memory.Started.IsZero() && s.job.Spec.ReplicaSpecs.Worker.Template.Spec.RestartPolicy != "" && !d.Memory.Started.IsZero() {
-		r.emit(s.job, nil, corev1.EventTypeWarning, reasonRestartPolicy, actionRead, "The restartPolicy of the pod template is ignored: set replicaSpecs.Worker.restartPolicy")
+		r.emit(s.job, nil, corev1.EventTypeWarning, reasonRestartPolicy, "The restartPolicy of the pod template is ignored: set replicaSpecs.Worker.restartPolicy")
 	}
 	for _, e := range d.Events {
-		kind := corev1.EventTypeNormal
-		if e.Warning {
-			kind = corev1.EventTypeWarning
-		}
 		var related runtime.Object
 		if e.Pod != "" {
 			related = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.job.Namespace, Name: e.Pod}}
 		}
-		r.emit(s.job, related, kind, e.Reason, e.Action, e.Note)
+		r.emit(s.job, related, e.Type, e.Reason, e.Note)
 	}
 	r.Metrics.count(s, d)
 }

@@ -89,7 +89,7 @@ func (r *Reconciler) create(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 	err := r.Client.Create(ctx, o)
 	switch {
 	case err == nil:
-		r.emit(job, o, corev1.EventTypeNormal, k.created, actionCreate, "Created "+k.noun+": "+name)
+		r.emit(job, o, corev1.EventTypeNormal, k.created, "Created "+k.noun+": "+name)
 		if k == ofPods {
 			r.Metrics.created.Inc()
 		}
@@ -98,7 +98,7 @@ func (r *Reconciler) create(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 	case apierrors.IsAlreadyExists(err):
 		return r.checkOwner(ctx, job, k, name)
 	}
-	r.emit(job, nil, corev1.EventTypeWarning, k.failedCreate, actionCreate, fmt.Sprintf("Error creating %s %s: %v", k.noun, name, err))
+	r.emit(job, nil, corev1.EventTypeWarning, k.failedCreate, fmt.Sprintf("Error creating %s %s: %v", k.noun, name, err))
 	return fmt.Errorf("creating %s %s: %w", k.noun, name, err)
 }
 
@@ -111,9 +111,9 @@ func (r *Reconciler) delete(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 	err := r.Client.Delete(ctx, o, options...)
 	switch {
 	case err == nil:
-		r.emit(job, o, corev1.EventTypeNormal, k.deleted, actionDelete, "Deleted "+k.noun+": "+o.GetName())
+		r.emit(job, o, corev1.EventTypeNormal, k.deleted, "Deleted "+k.noun+": "+o.GetName())
 	case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // the object has neither been deleted nor replaced
-		r.emit(job, nil, corev1.EventTypeWarning, k.failedDelete, actionDelete, fmt.Sprintf("Error deleting %s %s: %v", k.noun, o.GetName(), err))
+		r.emit(job, nil, corev1.EventTypeWarning, k.failedDelete, fmt.Sprintf("Error deleting %s %s: %v", k.noun, o.GetName(), err))
 		return fmt.Errorf("deleting %s %s: %w", k.noun, o.GetName(), err)
 	}
 	r.delay(writtenJob(job.UID), staleRetry)
@@ -131,7 +131,7 @@ func (r *Reconciler) checkOwner(ctx context.Context, job *v1alpha1.ElasticJob, k
 		return nil
 	}
 	err := fmt.Errorf("%s %s already exists and is not controlled by this ElasticJob", k.kind, name)
-	r.emit(job, nil, corev1.EventTypeWarning, k.failedCreate, actionCreate, err.Error())
+	r.emit(job, nil, corev1.EventTypeWarning, k.failedCreate, err.Error())
 	return err
 }
 
