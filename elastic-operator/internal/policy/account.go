@@ -18,6 +18,8 @@ type fault struct {
 	permanent bool
 	// stuck means that the pod is still running but must be replaced, because its in-place restart failed.
 	stuck bool
+	// inPlace means that an in-place restart handled the failure. The pod is kept unless the worker is abandoned.
+	inPlace bool
 }
 
 // account records completed workers. It also counts each pod that failed, or that is terminating for an external reason, exactly once.
@@ -93,18 +95,25 @@ const exitedWith = "exited with code"
 func (d *decider) countFault(i int, pod Pod, f fault) {
 	h := d.m.Workers[i]
 	failures := pod.Restarts
-	if f.cause == CauseProgram && (pod.Phase == corev1.PodFailed || f.stuck) {
-		failures++
-	}
-	if f.cause == CauseDisruption {
+	switch {
+	case f.inPlace: // container restarts are counted when the pod ends
+		failures = 1
+		d.m.InPlace.Failures++
+	case f.cause == CauseDisruption:
 		h.Disruptions++
 		d.m.Disruptions++
+	case pod.Phase == corev1.PodFailed || f.stuck:
+		failures++
 	}
 	h.Failures += failures
 	d.m.Restarts += failures
 	h.Permanent = h.Permanent || f.permanent
-	h.LastPod, h.LastReason, h.LastTime = pod.UID, f.reason, toMicro(d.Now)
+	h.LastReason, h.LastTime = f.reason, toMicro(d.Now)
 	d.m.Workers[i] = h
+	if !f.inPlace || d.abandoned(i) {
+		h.LastPod = pod.UID
+		d.m.Workers[i] = h
+	}
 	d.out.Faults = append(d.out.Faults, f.cause)
 	d.reportFault(i, pod, f)
 }
@@ -112,6 +121,8 @@ func (d *decider) countFault(i int, pod Pod, f fault) {
 func (d *decider) reportFault(i int, pod Pod, f fault) {
 	name := fmt.Sprintf("%s-worker-%d", d.Name, i)
 	switch {
+	case f.inPlace && !d.abandoned(i):
+		d.event(corev1.EventTypeNormal, name, EventInPlace, fmt.Sprintf("Pod: %s: its worker %s; restarting all workers in place", name, f.reason))
 	case f.cause == CauseProgram && pod.Phase == corev1.PodFailed:
 		d.event(corev1.EventTypeNormal, name, EventExited, fmt.Sprintf("Pod: %s.%s %s", d.Namespace, name, f.reason))
 	case f.stuck:

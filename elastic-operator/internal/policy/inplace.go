@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -50,29 +49,9 @@ func (d *decider) countInPlace() {
 		pod, found := d.Pods[index]
 		if valid && found && string(pod.UID) == uid && pod.running() && d.m.Indexes.Has(index) && !d.m.Completed.Has(index) &&
 			d.m.Workers[index].LastPod != pod.UID {
-			d.countFailure(index, pod, f)
+			d.countFault(index, pod, fault{cause: CauseProgram, reason: failureReason(f), permanent: d.permanent(int32(f.Code)), inPlace: true})
 		}
 	}
-}
-
-// countFailure counts a failure that was handled by an in-place restart. The pod is kept unless the worker is abandoned.
-func (d *decider) countFailure(i int, pod Pod, f roster.Failure) {
-	h := d.m.Workers[i]
-	h.Failures++
-	d.m.Restarts++
-	d.m.InPlace.Failures++
-	h.Permanent = h.Permanent || d.permanent(int32(f.Code))
-	h.LastReason, h.LastTime = failureReason(f), toMicro(d.Now)
-	d.m.Workers[i] = h
-	d.out.Faults = append(d.out.Faults, CauseProgram)
-	name := fmt.Sprintf("%s-worker-%d", d.Name, i)
-	if !d.abandoned(i) {
-		d.event(corev1.EventTypeNormal, name, EventInPlace, fmt.Sprintf("Pod: %s: its worker %s; restarting all workers in place", name, h.LastReason))
-		return
-	}
-	h.LastPod = pod.UID
-	d.m.Workers[i] = h
-	d.reportFault(i, pod, fault{cause: CauseProgram, reason: h.LastReason})
 }
 
 func failureReason(f roster.Failure) string {
