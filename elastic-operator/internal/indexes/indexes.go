@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/utils/cpuset"
 )
 
 // Max limits the size of a parsed set, so that corrupt text cannot exhaust memory. No job has that many workers.
@@ -32,12 +34,9 @@ func Parse(text string) (Set, error) {
 		if !isRange {
 			last = first
 		}
-		from, err := strconv.ParseUint(first, 10, 31)
-		if err != nil {
-			return nil, fmt.Errorf("indexes: %q is not an index or a range such as 0-3", part)
-		}
-		to, err := strconv.ParseUint(last, 10, 31)
-		if err != nil || to < from || to-from >= Max || len(members)+int(to-from) >= Max {
+		from, errFrom := strconv.ParseUint(first, 10, 31)
+		to, errTo := strconv.ParseUint(last, 10, 31)
+		if errFrom != nil || errTo != nil || to < from || to-from >= Max || len(members)+int(to-from) >= Max {
 			return nil, fmt.Errorf("indexes: %q is not an index or a range such as 0-3", part)
 		}
 		for i := from; i <= to; i++ {
@@ -48,22 +47,7 @@ func Parse(text string) (Set, error) {
 }
 
 // String returns the text form. Two or more consecutive indexes form a range, such as "0-3,7".
-func (s Set) String() string {
-	var parts []string
-	for i := 0; i < len(s); {
-		end := i
-		for end+1 < len(s) && s[end+1] == s[end]+1 {
-			end++
-		}
-		if end == i {
-			parts = append(parts, strconv.Itoa(s[i]))
-		} else {
-			parts = append(parts, fmt.Sprintf("%d-%d", s[i], s[end]))
-		}
-		i = end + 1
-	}
-	return strings.Join(parts, ",")
-}
+func (s Set) String() string { return cpuset.New(s...).String() } // CPU numbers have the same text form
 
 // Has reports whether the set contains the index.
 func (s Set) Has(index int) bool {
