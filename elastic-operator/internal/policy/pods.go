@@ -17,16 +17,7 @@ var targets = map[string]string{
 	"DeletionByTaintManager":              "its node has a taint that it does not tolerate",
 	"EvictionByEvictionAPI":               "it was evicted",
 	corev1.PodReasonPreemptionByScheduler: "it was preempted",
-}
-
-// disruptions describes the status reasons of disrupted pods, as set by kubelets and controllers.
-var disruptions = map[string]string{
-	"Evicted":      "it was evicted",
-	"Preempting":   "the kubelet preempted it for a pod with a higher priority",
-	"NodeShutdown": "its node was shut down",
-	"Shutdown":     "its node was shut down",
-	"Terminated":   "its node was shut down",
-	"NodeLost":     "its node is lost",
+	corev1.PodReasonTerminationByKubelet:  "its kubelet evicted it, preempted it, or shut down its node",
 }
 
 // reasonRejected describes pods that were rejected by their kubelet. Kubelets use many status reasons for this, but such pods never have a
@@ -61,20 +52,15 @@ func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now ti
 	return p
 }
 
-// disruption returns a description of how the pod was disrupted, or an empty string. Newer components set the DisruptionTarget condition.
-// Kubelets that reject or shut down pods set a status reason.
+// disruption returns a description of how the pod was disrupted, or an empty string. All components of Kubernetes that disrupt a pod set the
+// DisruptionTarget condition, except kubelets that reject a pod.
 func disruption(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
 			return cmp.Or(targets[c.Reason], "it was disrupted: "+c.Reason)
 		}
 	}
-	switch description, found := disruptions[pod.Status.Reason]; {
-	case exceededLimits(pod):
-		return ""
-	case found:
-		return description
-	case pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" && pod.Status.Reason != reasonOverdue && !ran(pod):
+	if pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" && pod.Status.Reason != reasonOverdue && !ran(pod) && !exceededLimits(pod) {
 		return reasonRejected
 	}
 	return ""

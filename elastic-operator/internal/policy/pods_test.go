@@ -29,8 +29,7 @@ func TestDisruption(t *testing.T) {
 		"a taint":                         {target("DeletionByTaintManager"), "its node has a taint that it does not tolerate"},
 		"an unknown reason":               {target("MeteorImpact"), "it was disrupted: MeteorImpact"},
 		"another unknown reason":          {target("Evicted"), "it was disrupted: Evicted"},
-		"evicted by its kubelet":          {rejected("Evicted", "The node was low on resource: memory. "), "it was evicted"},
-		"evicted without a message":       {rejected("Evicted", ""), "it was evicted"},
+		"evicted by its kubelet":          {target("TerminationByKubelet"), "its kubelet evicted it, preempted it, or shut down its node"},
 		"evicted for exceeding its limit": {rejected("Evicted", `Usage of EmptyDir volume "x" exceeds the limit "1Mi". `), ""},
 		"no device":                       {rejected("OutOfnvidia.com/gpu", ""), "its node rejected it"},
 		"no capacity on a NUMA node":      {rejected("TopologyAffinityError", ""), "its node rejected it"},
@@ -39,7 +38,7 @@ func TestDisruption(t *testing.T) {
 		"its own deadline":                {rejected("DeadlineExceeded", "Pod was active on the node longer than the specified deadline"), ""},
 		"its program failed": {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "SomethingNew", ContainerStatuses: []corev1.ContainerStatus{{
 			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}}, ""},
-		"its node was shut down":         {rejected("NodeShutdown", ""), "its node was shut down"},
+		"its node is shutting down":      {rejected("NodeShutdown", ""), "its node rejected it"},
 		"its node rejected it":           {rejected("UnexpectedAdmissionError", ""), "its node rejected it"},
 		"a reason that is no disruption": {corev1.PodStatus{Reason: "Error"}, ""},
 		"a condition that is False":      {corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse}}}, ""},
