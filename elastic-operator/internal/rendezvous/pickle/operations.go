@@ -74,12 +74,6 @@ func call(m *machine) {
 	m.push(&Object{Class: m.pop(), Args: args})
 }
 
-// callWithKeywords ignores the keyword arguments, which torch's state does not use.
-func callWithKeywords(m *machine) {
-	m.pop()
-	call(m)
-}
-
 func build(m *machine) {
 	state := m.pop()
 	top[*Object](m).State = state

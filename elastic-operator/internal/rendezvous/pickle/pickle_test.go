@@ -81,14 +81,14 @@ func TestReadRejects(t *testing.T) {
 
 func TestAttribute(t *testing.T) {
 	o := &Object{State: &Dict{Keys: []any{"a", int64(1), "a"}, Values: []any{"old", nil, "new"}}}
-	if v, ok := o.Attribute("a"); v != "new" || !ok {
-		t.Errorf("got %v, %v", v, ok)
+	if v := o.Attribute("a"); v != "new" {
+		t.Errorf("got %v", v)
 	}
-	if _, ok := o.Attribute("b"); ok {
-		t.Error("a missing attribute was found")
+	if v := o.Attribute("b"); v != nil {
+		t.Errorf("a missing attribute is %v", v)
 	}
-	if _, ok := (&Object{State: "text"}).Attribute("a"); ok {
-		t.Error("a state that is not a dictionary has an attribute")
+	if v := (&Object{State: "text"}).Attribute("a"); v != nil {
+		t.Errorf("a state that is not a dictionary has the attribute %v", v)
 	}
 }
 

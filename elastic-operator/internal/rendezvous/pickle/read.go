@@ -110,7 +110,7 @@ var operations = map[byte]func(*machine){
 	0x93: stackGlobal,
 	'R':  call,
 	0x81: call,
-	0x92: callWithKeywords,
+	0x92: func(m *machine) { m.pop(); call(m) }, // ignores the keyword arguments, which torch's state does not use
 	'b':  build,
 }
 
@@ -210,16 +210,6 @@ type List struct{ Items []any }
 // Dict is a dictionary. Its items are in the order of the pickle.
 type Dict struct{ Keys, Values []any }
 
-// Get returns the value of the last item with this key.
-func (d *Dict) Get(key string) (any, bool) {
-	for i := len(d.Keys) - 1; i >= 0; i-- {
-		if d.Keys[i] == any(key) {
-			return d.Values[i], true
-		}
-	}
-	return nil, false
-}
-
 // Object is an instance of a class.
 type Object struct {
 	Class any // the called class or function
@@ -227,11 +217,16 @@ type Object struct {
 	State any // nil if none was set
 }
 
-// Attribute returns an attribute of an instance whose state is a dictionary.
-func (o *Object) Attribute(name string) (any, bool) {
+// Attribute returns an attribute of an instance whose state is a dictionary, or nil. Of several with the same name, it returns the last.
+func (o *Object) Attribute(name string) any {
 	d, ok := o.State.(*Dict)
 	if !ok {
-		return nil, false
+		return nil
 	}
-	return d.Get(name)
+	for i, key := range slices.Backward(d.Keys) {
+		if key == any(name) {
+			return d.Values[i]
+		}
+	}
+	return nil
 }

@@ -36,10 +36,10 @@ func Parse(text string) (State, error) {
 	if err != nil || o == nil {
 		return State{}, err
 	}
-	round, ok1 := attribute[int64](o, "round")
-	complete, ok2 := attribute[pickle.Bool](o, "complete")
-	closed, ok3 := attribute[pickle.Bool](o, "closed")
-	joined, ok4 := attribute[*pickle.Dict](o, "participants")
+	round, ok1 := o.Attribute("round").(int64)
+	complete, ok2 := o.Attribute("complete").(pickle.Bool)
+	closed, ok3 := o.Attribute("closed").(pickle.Bool)
+	joined, ok4 := o.Attribute("participants").(*pickle.Dict)
 	if !ok1 || !ok2 || !ok3 || !ok4 {
 		return State{}, fmt.Errorf("%w: an attribute is missing", ErrUnreadable)
 	}
@@ -55,7 +55,7 @@ func Open(text string) (string, error) {
 	if o == nil {
 		return text, nil
 	}
-	closed, ok := attribute[pickle.Bool](o, "closed")
+	closed, ok := o.Attribute("closed").(pickle.Bool)
 	if !ok {
 		return "", fmt.Errorf("%w: the attribute closed is missing", ErrUnreadable)
 	}
@@ -83,16 +83,9 @@ func decode(text string) ([]byte, *pickle.Object, error) {
 	return raw, o, nil
 }
 
-// attribute returns an attribute if it has the expected type.
-func attribute[T any](o *pickle.Object, name string) (T, bool) {
-	v, _ := o.Attribute(name)
-	t, ok := v.(T)
-	return t, ok
-}
-
 // size returns the number of items of an attribute that is a set. Before pickle protocol 4, a set is encoded as a call with a list.
 func size(o *pickle.Object, name string) int {
-	v, _ := o.Attribute(name)
+	v := o.Attribute(name)
 	if call, ok := v.(*pickle.Object); ok {
 		if args, ok := call.Args.(pickle.Tuple); ok && len(args) == 1 {
 			v = args[0]
