@@ -178,7 +178,7 @@ func HTTPRendezvous() RendezvousReader {
 	}
 }
 
-// parseStatus parses the status of a server, as described in the module's doc.go. A status without a round is an error, because it is not
+// parseStatus parses the status of a server, as described in docs/rendezvous.md. A status without a round is an error, because it is not
 // from a rendezvous server.
 func parseStatus(content io.Reader) (v1alpha1.RendezvousStatus, error) {
 	var r struct {
