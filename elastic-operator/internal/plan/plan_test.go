@@ -173,7 +173,7 @@ func TestServerPodIsRestricted(t *testing.T) {
 	job := MakeElasticJob("a").Namespace("ns").With(func(j *v1alpha1.ElasticJob) { j.UID = "uid" }).Obj()
 	pod := RendezvousPod(job, "image:1", nil, 2)
 	c := pod.Spec.Containers[0]
-	if !slices.Contains(c.Args, "--run-id=uid-2") || !*c.SecurityContext.ReadOnlyRootFilesystem || *pod.Spec.AutomountServiceAccountToken || !*pod.Spec.SecurityContext.RunAsNonRoot {
+	if !slices.Contains(c.Args, "--run-id=uid-2") || !*c.SecurityContext.ReadOnlyRootFilesystem || *pod.Spec.AutomountServiceAccountToken || !*c.SecurityContext.RunAsNonRoot {
 		t.Errorf("%+v", pod.Spec)
 	}
 	if c.LivenessProbe != nil {

@@ -75,9 +75,6 @@ func RendezvousPod(job *v1alpha1.ElasticJob, image string, pullSecrets []string,
 			Tolerations:                   workers.Tolerations,
 			PriorityClassName:             workers.PriorityClassName,
 			ImagePullSecrets:              workers.ImagePullSecrets,
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To(int64(65532)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
 			Containers: []corev1.Container{{
 				Name: v1alpha1.ReplicaTypeRendezvous, Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
 				Args: []string{
@@ -93,9 +90,7 @@ func RendezvousPod(job *v1alpha1.ElasticJob, image string, pullSecrets []string,
 					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
 					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
 				},
-				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				},
+				SecurityContext: supervise.Restricted(),
 			}},
 		},
 	}

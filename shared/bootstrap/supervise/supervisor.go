@@ -66,7 +66,7 @@ func (s Supervisor) installer(worker corev1.ResourceRequirements) corev1.Contain
 		Args:            []string{"install", StartupDir}, // the image's entry point is the supervisor
 		VolumeMounts:    []corev1.VolumeMount{StartupMount()},
 		Resources:       corev1.ResourceRequirements{Requests: computing(worker.Requests), Limits: computing(worker.Limits)},
-		SecurityContext: restricted(),
+		SecurityContext: Restricted(),
 	}
 }
 
@@ -83,8 +83,8 @@ func computing(all corev1.ResourceList) corev1.ResourceList {
 	return some
 }
 
-// restricted returns the security context required by the restricted Pod Security Standard.
-func restricted() *corev1.SecurityContext {
+// Restricted returns the security context required by the restricted Pod Security Standard.
+func Restricted() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false),
 		ReadOnlyRootFilesystem:   ptr.To(true),
