@@ -84,20 +84,8 @@ func validate(job *v1alpha1.ElasticJob) error {
 			return field.Invalid(path.Child("env").Index(i).Child("name"), v.Name, "the name is reserved for the supervisor; rename the variable")
 		}
 	}
-	for i, m := range c.VolumeMounts {
-		if m.MountPath == supervise.StartupDir || m.MountPath == supervise.CredentialsDir {
-			return field.Duplicate(path.Child("volumeMounts").Index(i).Child("mountPath"), m.MountPath)
-		}
-	}
-	for i, v := range spec.Volumes {
-		if v.Name == supervise.StartupVolume || v.Name == supervise.CredentialsVolume {
-			return field.Duplicate(podSpec.Child("volumes").Index(i).Child("name"), v.Name)
-		}
-	}
-	for i, v := range spec.InitContainers {
-		if v.Name == supervise.InstallerName {
-			return field.Duplicate(podSpec.Child("initContainers").Index(i).Child("name"), v.Name)
-		}
+	if conflict := supervise.Conflict(spec, podSpec, index); conflict != nil {
+		return conflict
 	}
 	return nil
 }

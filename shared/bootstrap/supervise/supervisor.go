@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 )
 
@@ -228,6 +229,28 @@ func AddPullSecrets(pod *corev1.PodSpec, names []string) {
 			pod.ImagePullSecrets = append(pod.ImagePullSecrets, secret)
 		}
 	}
+}
+
+// Conflict returns an error if the pod already uses a mount path or a name of the supervisor, or one of the other names. path is the path of
+// the pod's spec, and container the index of the worker's container.
+func Conflict(pod *corev1.PodSpec, path *field.Path, container int, others ...string) *field.Error {
+	names := append(others, InstallerName, StartupVolume, CredentialsVolume)
+	for i, c := range pod.InitContainers {
+		if slices.Contains(names, c.Name) {
+			return field.Duplicate(path.Child("initContainers").Index(i).Child("name"), c.Name)
+		}
+	}
+	for i, v := range pod.Volumes {
+		if slices.Contains(names, v.Name) {
+			return field.Duplicate(path.Child("volumes").Index(i).Child("name"), v.Name)
+		}
+	}
+	for i, m := range pod.Containers[container].VolumeMounts {
+		if m.MountPath == StartupDir || m.MountPath == CredentialsDir {
+			return field.Duplicate(path.Child("containers").Index(container).Child("volumeMounts").Index(i).Child("mountPath"), m.MountPath)
+		}
+	}
+	return nil
 }
 
 // Flags registers the flags of a manager that adds agents to the pods of a kind of workload: the store, whether each workload has its own

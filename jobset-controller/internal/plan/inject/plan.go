@@ -162,5 +162,3 @@ const (
 	socketVolume = "holdfast-cri-socket"
 	socketPath   = "/run/containerd/containerd.sock"
 )
-
-var volumeNames = []string{supervise.StartupVolume, supervise.CredentialsVolume, socketVolume}

@@ -15,8 +15,7 @@ import (
 
 // rules lists the requirements of the drivers. Each rule returns what is wrong with the template, or nil.
 var rules = []func(*template) *field.Error{
-	commandIsKnown, noPodFailurePolicy, noBackoffLimitPerIndex, isIndexed, allRunAtOnce, variablesAreFree, namesAreFree, pathIsFree,
-	containersStay,
+	commandIsKnown, noPodFailurePolicy, noBackoffLimitPerIndex, isIndexed, allRunAtOnce, variablesAreFree, namesAreFree, containersStay,
 }
 
 // commandIsKnown requires a command, because the supervisor starts the worker and cannot read the command of the image.
@@ -77,26 +76,7 @@ func variablesAreFree(t *template) *field.Error {
 }
 
 func namesAreFree(t *template) *field.Error {
-	for i, c := range t.pod().InitContainers {
-		if c.Name == supervise.InstallerName || c.Name == sidecarName {
-			return field.Duplicate(t.podPath().Child("initContainers").Index(i).Child("name"), c.Name)
-		}
-	}
-	for i, v := range t.pod().Volumes {
-		if slices.Contains(volumeNames, v.Name) {
-			return field.Duplicate(t.podPath().Child("volumes").Index(i).Child("name"), v.Name)
-		}
-	}
-	return nil
-}
-
-func pathIsFree(t *template) *field.Error {
-	for i, m := range t.worker().VolumeMounts {
-		if m.MountPath == supervise.StartupDir || m.MountPath == supervise.CredentialsDir {
-			return field.Duplicate(t.workerPath().Child("volumeMounts").Index(i).Child("mountPath"), m.MountPath)
-		}
-	}
-	return nil
+	return supervise.Conflict(t.pod(), t.podPath(), t.Container, sidecarName, socketVolume)
 }
 
 // containersStay rejects the cri driver for pods without a Job, whose owner may recreate all of them when a container
