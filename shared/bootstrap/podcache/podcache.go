@@ -40,6 +40,17 @@ func Each[T any](strip func(full *T) *T) cache.TransformFunc {
 	}
 }
 
+// StripNode returns a copy of a node with only its labels, taints and conditions.
+func StripNode(full *corev1.Node) *corev1.Node {
+	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
+	node.ManagedFields, node.Annotations = nil, nil
+	node.Spec.Taints, node.Spec.Unschedulable = full.Spec.Taints, full.Spec.Unschedulable
+	for _, c := range full.Status.Conditions {
+		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+	}
+	return node
+}
+
 // NodeIndex is the index of pods by their node.
 const NodeIndex = "holdfast.node"
 

@@ -42,7 +42,7 @@ func CacheOptions() cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:  {Label: hasLabel(v1beta2.AppWrapperLabel), Transform: kept.Transform},
 			&batchv1.Job{}: {Label: hasLabel(jobSetName), Transform: podcache.Each(stripJob)},
-			&corev1.Node{}: {Transform: podcache.Each(stripNode)},
+			&corev1.Node{}: {Transform: podcache.Each(podcache.StripNode)},
 		},
 	}
 }
@@ -144,15 +144,6 @@ func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 		}
 	}
 	return kept
-}
-
-func stripNode(full *corev1.Node) *corev1.Node {
-	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: trimMeta(full.ObjectMeta)}
-	node.Spec.Taints = full.Spec.Taints
-	for _, c := range full.Status.Conditions {
-		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
-	}
-	return node
 }
 
 // appWrapperChanged reports whether an update of an AppWrapper affects decisions. Changes to condition messages and component statuses do

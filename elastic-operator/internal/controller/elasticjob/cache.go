@@ -33,7 +33,7 @@ func CacheOptions() cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:     {Label: ofElasticJobs, Transform: podcache.Each(stripPod)},
 			&corev1.Service{}: {Label: ofElasticJobs, Transform: podcache.Each(stripService)},
-			&corev1.Node{}:    {Transform: podcache.Each(stripNode)},
+			&corev1.Node{}:    {Transform: podcache.Each(podcache.StripNode)},
 		},
 	}
 }
@@ -109,17 +109,6 @@ func stripStatuses(statuses []corev1.ContainerStatus, isServer bool) []corev1.Co
 
 func stripService(full *corev1.Service) *corev1.Service {
 	return &corev1.Service{TypeMeta: full.TypeMeta, ObjectMeta: *stripMeta(&full.ObjectMeta)}
-}
-
-func stripNode(full *corev1.Node) *corev1.Node {
-	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: *stripMeta(&full.ObjectMeta)}
-	node.Spec.Unschedulable, node.Spec.Taints = full.Spec.Unschedulable, full.Spec.Taints
-	for _, c := range full.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
-		}
-	}
-	return node
 }
 
 // debounce delays the reconcile after a pod event, so that pods that start or fail at the same time require only one reconcile.

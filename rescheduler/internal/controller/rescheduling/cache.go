@@ -144,11 +144,7 @@ func terse(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated 
 }
 
 func stripNode(full *corev1.Node) *corev1.Node {
-	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
-	node.ManagedFields, node.Annotations = nil, some(full.Annotations)
-	node.Spec.Taints, node.Spec.Unschedulable = full.Spec.Taints, full.Spec.Unschedulable
-	for _, c := range full.Status.Conditions {
-		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})
-	}
+	node := podcache.StripNode(full)
+	node.Annotations = some(full.Annotations)
 	return node
 }
