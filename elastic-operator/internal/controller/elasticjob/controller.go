@@ -50,7 +50,7 @@ type Options struct {
 	RendezvousImage string
 	// Agents configures in-place restarts.
 	Agents plan.Agents
-	// Rendezvous reads the status of a rendezvous server. If it is nil, the status is not read.
+	// Rendezvous reads the status of a rendezvous server.
 	Rendezvous RendezvousReader
 }
 

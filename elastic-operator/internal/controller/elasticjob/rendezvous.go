@@ -101,9 +101,6 @@ func (r *Reconciler) observeRendezvous(ctx context.Context, s *scope) {
 		s.facts.Rendezvous.Incomplete = "the rendezvous server is not running yet"
 		return
 	}
-	if r.Rendezvous == nil {
-		return
-	}
 	r.requestStatus(ctx, s, status)
 	if status.Message == "" && !status.Complete {
 		s.facts.Rendezvous.Incomplete = fmt.Sprintf("the workers have not completed a rendezvous round: %d have joined, their agents have restarted them %d times",
