@@ -14,16 +14,8 @@ type run struct {
 	unreadable bool  // the state exists but cannot be parsed
 	completed  int64 // rounds
 	changed    time.Time
-	closedAt   time.Time
-	reopened   time.Time   // when the server last reopened it, or zero
-	reopening  *time.Timer // nil while the rendezvous is open
-}
-
-func (r *run) cancelReopening() {
-	if r.reopening != nil {
-		r.reopening.Stop()
-		r.reopening = nil
-	}
+	closedAt   time.Time // zero while the rendezvous is open
+	reopened   time.Time // when the server last reopened it, or zero
 }
 
 // wrote handles the write of a key. The caller holds the lock.
@@ -59,21 +51,13 @@ func (s *Server) observe(id string) {
 		oldest := now.Round - keptRounds
 		s.dropKeys(func(k state.Key) bool { return k.RunID == id && k.Round >= 0 && k.Round < oldest })
 	}
-	s.scheduleReopening(id, r)
-}
-
-// scheduleReopening starts the timer for a closed rendezvous, or cancels it for an open one.
-func (s *Server) scheduleReopening(id string, r *run) {
-	if !r.state.Closed {
-		r.cancelReopening()
-		return
+	switch {
+	case !now.Closed:
+		r.closedAt = time.Time{}
+	case r.closedAt.IsZero():
+		r.closedAt = time.Now()
+		s.reopen(id)
 	}
-	if r.reopening != nil {
-		return
-	}
-	r.closedAt = time.Now()
-	at, _ := s.decide(id, r)
-	r.reopening = time.AfterFunc(time.Until(at), func() { s.reopen(id) })
 }
 
 // decide returns the time at which to reopen a closed rendezvous, and the reason.
@@ -87,23 +71,23 @@ func (s *Server) decide(id string, r *run) (time.Time, string) {
 	return s.config.reopening(r.closedAt, r.reopened, allEnded(names, r.state.Participants))
 }
 
-// reopen reopens a rendezvous that is still closed. If the time to reopen it has moved further into the future, reopen restarts the
-// timer.
+// reopen reopens a rendezvous that is still closed: now, or later if it is too early. The caller holds the lock.
 func (s *Server) reopen(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	r := s.runs[id]
-	if r == nil || r.reopening == nil {
+	if r == nil || r.closedAt.IsZero() {
 		return
 	}
 	at, reason := s.decide(id, r)
 	if wait := time.Until(at); wait > 0 {
-		r.reopening.Reset(wait)
+		time.AfterFunc(wait, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.reopen(id)
+		})
 		return
 	}
-	r.reopening = nil
 	log := s.config.Log.With("run", id, "round", r.state.Round)
-	r.reopened = time.Now()
+	r.closedAt, r.reopened = time.Time{}, time.Now()
 	if err := s.writeOpen(id); err != nil {
 		log.Error("failed to reopen the rendezvous", "error", err)
 		return
@@ -136,7 +120,6 @@ func (s *Server) dropOldRuns() {
 		return s.runs[b].changed.Compare(s.runs[a].changed)
 	})
 	for _, id := range ids[min(keptRuns, len(ids)):] {
-		s.runs[id].cancelReopening()
 		delete(s.runs, id)
 		s.dropKeys(func(k state.Key) bool { return k.RunID == id })
 	}
