@@ -27,7 +27,7 @@ import (
 
 // Decide returns what to do about a job.
 func Decide(f *Facts) *Decision {
-	d := &decider{Facts: f, m: f.Memory, out: &Decision{}}
+	d := &decider{Facts: f, m: f.Memory, out: &Decision{Status: f.Status.DeepCopy()}}
 	d.m.Workers = maps.Collect(maps.All(f.Memory.Workers)) // a copy to change; the index sets and pointers are only ever replaced
 	switch {
 	case d.m.Ended != "":
@@ -39,6 +39,7 @@ func Decide(f *Facts) *Decision {
 	}
 	d.report()
 	d.updateRoster()
+	d.m.Write(d.out.Status)
 	d.out.Memory = d.m
 	return d.out
 }

@@ -42,14 +42,11 @@ func newWorld(minimum, wanted, maximum int, changes ...func(*Settings)) *world {
 func (w *world) look() *Decision {
 	d := Decide(&w.facts)
 	w.last = d
-	status := v1alpha1.ElasticJobStatus{}
-	d.Memory.Write(&status)
-	recalled, err := ReadMemory(&status)
+	recalled, err := ReadMemory(d.Status)
 	if err != nil {
 		panic(err)
 	}
-	recalled.Suspended, recalled.Ended, recalled.EndedAt, recalled.Overdue = d.Memory.Suspended, d.Memory.Ended, d.Memory.EndedAt, d.Memory.Overdue
-	w.facts.Memory, w.facts.Reported = recalled, d.Counts
+	w.facts.Memory, w.facts.Status = recalled, *d.Status
 	for _, e := range d.Events {
 		w.said = append(w.said, e.Reason+": "+e.Note)
 	}
@@ -144,8 +141,8 @@ func (w *world) workers() string {
 
 func (w *world) want(t *testing.T, workers string, state v1alpha1.State) {
 	t.Helper()
-	if got := w.workers(); got != workers || w.last.State != state {
-		t.Errorf("workers %s, want %s; state %s, want %s (%s)\n%s", got, workers, w.last.State, state, w.last.Message, strings.Join(w.said, "\n"))
+	if got := w.workers(); got != workers || w.last.Status.State != state {
+		t.Errorf("workers %s, want %s; state %s, want %s (%s)\n%s", got, workers, w.last.Status.State, state, w.last.Status.Message, strings.Join(w.said, "\n"))
 	}
 }
 
@@ -220,11 +217,11 @@ func TestExampleOfTheSeed(t *testing.T) {
 		"ExitedWithCode: Pod: default.a-worker-0 exited with code 1",
 		"ElasticJobRestarting: ElasticJob a is restarting because 2 Worker replica(s) failed.",
 		"ElasticJobFailed: ElasticJob a is failed because 2 Worker replica(s) failed.")
-	if c := w.last.Counts; c.Active != 1 || c.Failed != 2 {
+	if c := w.last.Status.ReplicaStatuses.Worker; c.Active != 1 || c.Failed != 2 {
 		t.Errorf("counts %+v", c)
 	}
 	messages := map[v1alpha1.JobConditionType]string{}
-	for _, c := range w.last.Conditions {
+	for _, c := range w.last.Status.Conditions {
 		messages[c.Type] = fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
 	}
 	for kind, want := range map[v1alpha1.JobConditionType]string{
@@ -321,8 +318,8 @@ func TestPendingWorkersDoNotFailTheJob(t *testing.T) {
 	w.look()
 	w.pass(24 * time.Hour).look()
 	w.want(t, "", v1alpha1.StatePending)
-	if !strings.Contains(w.last.Message, "0 of 3 workers are running: 3 waiting for a node") {
-		t.Error(w.last.Message)
+	if !strings.Contains(w.last.Status.Message, "0 of 3 workers are running: 3 waiting for a node") {
+		t.Error(w.last.Status.Message)
 	}
 }
 
@@ -375,6 +372,16 @@ func TestExceedingOwnLimitsIsAFailure(t *testing.T) {
 		w.change(0, func(p *Pod) { p.Phase, p.Ready, p.ExitCode, p.ExceededLimits = corev1.PodFailed, false, 137, true }).look()
 		if h := w.facts.Memory.Workers[0]; h.Failures != 1 || h.Disruptions != 0 || h.LastReason != "it exceeded its own limits" {
 			t.Errorf("%s: counted as %+v", restart, h)
+		}
+	}
+}
+
+func TestFalseConditionsAreNotAdded(t *testing.T) {
+	for kind, added := range map[v1alpha1.JobConditionType]bool{v1alpha1.JobRestarting: false, v1alpha1.JobInPlaceInSync: true} {
+		d := &decider{Facts: &Facts{Now: noon}, out: &Decision{Status: &v1alpha1.ElasticJobStatus{}}}
+		d.setCondition(kind, false, "", "")
+		if (len(d.out.Status.Conditions) == 1) != added {
+			t.Errorf("%s: %+v", kind, d.out.Status.Conditions)
 		}
 	}
 }

@@ -12,17 +12,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Decision is what to do about a job. The caller first writes the status (Memory, Conditions and counts), then carries out the
-// rest.
+// Decision is what to do about a job. The caller first writes the status, then carries out the rest.
 type Decision struct {
+	// Status is the new status, which contains Memory. The caller sets the generation, the selector and the rendezvous.
+	Status *v1alpha1.ElasticJobStatus
 	Memory Memory
-	// Conditions are the conditions to set, without their times.
-	Conditions []v1alpha1.JobCondition
-	State      v1alpha1.State
-	Message    string
-	Counts     v1alpha1.ReplicaStatus
-	// Replicas is the number of pods that have not terminated. Ready is the number of ready workers.
-	Replicas, Ready int32
 	// Abandoned workers are no longer replaced.
 	Abandoned indexes.Set
 
@@ -90,11 +84,10 @@ type Facts struct {
 	Settings        Settings
 	// Pods contains the job's worker pods by index.
 	Pods map[int]Pod
-	// Memory contains the recorded decisions.
-	Memory Memory
-	// Reported contains the last reported counts. They remain valid after the job has finished, even if its pods are deleted.
-	Reported v1alpha1.ReplicaStatus
-	InPlace  InPlace
+	// Status is the last written status, and Memory contains the decisions recorded in it.
+	Status  v1alpha1.ElasticJobStatus
+	Memory  Memory
+	InPlace InPlace
 	// Rendezvous is the state of the managed rendezvous. It is zero if the user runs the rendezvous.
 	Rendezvous Rendezvous
 }

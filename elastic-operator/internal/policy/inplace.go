@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -159,22 +158,22 @@ func (d *decider) announceInPlace() bool {
 // reportInSync sets the InPlaceInSync condition of a job that requests in-place restarts.
 func (d *decider) reportInSync() {
 	report := d.InPlace.Report
-	c := v1alpha1.JobCondition{Type: v1alpha1.JobInPlaceInSync, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWaitingForWorkers}
+	set := func(reason, message string) {
+		d.setCondition(v1alpha1.JobInPlaceInSync, reason == v1alpha1.ReasonInSync, reason, message)
+	}
 	switch {
 	case d.InPlace.Problem != "":
-		c.Reason, c.Message = v1alpha1.ReasonNotPossible, d.InPlace.Problem
+		set(v1alpha1.ReasonNotPossible, d.InPlace.Problem)
 	case d.InPlace.Timeout == 0:
-		return
 	case d.InPlace.Roster == nil:
-		c.Message = fmt.Sprintf("waiting until %d workers are running", d.Settings.Min)
+		set(v1alpha1.ReasonWaitingForWorkers, fmt.Sprintf("waiting until %d workers are running", d.Settings.Min))
 	case report == nil:
-		c.Reason, c.Message = v1alpha1.ReasonWaitingForLeader, "waiting for the orchestrator: check that it runs with --elasticjobs"
+		set(v1alpha1.ReasonWaitingForLeader, "waiting for the orchestrator: check that it runs with --elasticjobs")
 	case report.Phase == coordination.Running:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonInSync, report.Message
+		set(v1alpha1.ReasonInSync, report.Message)
 	case report.Phase == coordination.Restarting:
-		c.Reason, c.Message = v1alpha1.ReasonRestartingInPlace, report.Message
+		set(v1alpha1.ReasonRestartingInPlace, report.Message)
 	default:
-		c.Message = report.Message
+		set(v1alpha1.ReasonWaitingForWorkers, report.Message)
 	}
-	d.out.Conditions = append(d.out.Conditions, c)
 }

@@ -116,8 +116,8 @@ func TestInPlaceFailure(t *testing.T) {
 	if !slices.ContainsFunc(w.said, func(s string) bool { return strings.HasPrefix(s, EventInPlace+": ") && strings.Contains(s, "137") }) {
 		t.Errorf("no event reports the failure: %v", w.said)
 	}
-	if w.last.State != v1alpha1.StateRunning || w.last.Recovering != nil {
-		t.Errorf("%s, %+v", w.last.State, w.last.Recovering)
+	if w.last.Status.State != v1alpha1.StateRunning || w.last.Recovering != nil {
+		t.Errorf("%s, %+v", w.last.Status.State, w.last.Recovering)
 	}
 	if w.lookInPlace(); w.last.Memory.Restarts != 1 || len(w.last.Events) != 0 {
 		t.Errorf("counted again: %+v, %v", w.last.Memory, w.last.Events)
@@ -233,9 +233,9 @@ func TestInPlaceRestartIsAnnounced(t *testing.T) {
 }
 
 func (w *world) condition(kind v1alpha1.JobConditionType) *v1alpha1.JobCondition {
-	for i := range w.last.Conditions {
-		if w.last.Conditions[i].Type == kind {
-			return &w.last.Conditions[i]
+	for i := range w.last.Status.Conditions {
+		if w.last.Status.Conditions[i].Type == kind {
+			return &w.last.Status.Conditions[i]
 		}
 	}
 	return nil

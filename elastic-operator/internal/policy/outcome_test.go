@@ -37,8 +37,8 @@ func TestSuccess(t *testing.T) {
 				w.complete(i)
 			}
 			w.look()
-			if w.last.State != tc.want {
-				t.Errorf("%s, want %s: %s", w.last.State, tc.want, w.last.Message)
+			if w.last.Status.State != tc.want {
+				t.Errorf("%s, want %s: %s", w.last.Status.State, tc.want, w.last.Status.Message)
 			}
 		})
 	}
@@ -91,7 +91,7 @@ func TestPodsOfAFinishedJob(t *testing.T) {
 				t.Errorf("pods %v", w.facts.Pods)
 			}
 			w.play()
-			if c := w.last.Counts; c.Succeeded != 1 || c.Failed != 0 {
+			if c := w.last.Status.ReplicaStatuses.Worker; c.Succeeded != 1 || c.Failed != 0 {
 				t.Errorf("counts %+v", c)
 			}
 			if w.last.Rendezvous != (tc.running != "") {
@@ -120,7 +120,7 @@ func TestFinishedJobDoesNotChange(t *testing.T) {
 	w := newWorld(1, 3, 3, func(s *Settings) { s.Success.Type = v1alpha1.SuccessAny }).play().complete(0).play()
 	w.fail(1, 1).evict(2).play()
 	w.want(t, "", v1alpha1.StateSucceeded)
-	if len(w.last.Delete)+len(w.last.Create)+len(w.last.Faults) != 0 || w.last.Counts.Failed != 0 {
+	if len(w.last.Delete)+len(w.last.Create)+len(w.last.Faults) != 0 || w.last.Status.ReplicaStatuses.Worker.Failed != 0 {
 		t.Errorf("%+v", w.last)
 	}
 }
@@ -146,8 +146,8 @@ func TestSuspendAndResume(t *testing.T) {
 
 func TestJobCreatedSuspendedHasNoPods(t *testing.T) {
 	w := newWorld(1, 2, 2, func(s *Settings) { s.Suspend = true })
-	if d := w.play().last; len(w.facts.Pods) != 0 || d.State != v1alpha1.StateSuspended || w.facts.Memory.Resumes != 0 {
-		t.Errorf("pods %v, state %s", w.facts.Pods, d.State)
+	if d := w.play().last; len(w.facts.Pods) != 0 || d.Status.State != v1alpha1.StateSuspended || w.facts.Memory.Resumes != 0 {
+		t.Errorf("pods %v, state %s", w.facts.Pods, d.Status.State)
 	}
 }
 

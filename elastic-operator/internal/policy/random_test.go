@@ -169,7 +169,7 @@ func history(t *testing.T, seed uint64) {
 			log = append(log, actors[r.IntN(len(actors))](w, r))
 		}
 		w.checked(t)
-		log = append(log, fmt.Sprintf("  %v %s", w.facts.Memory.Indexes, w.last.State))
+		log = append(log, fmt.Sprintf("  %v %s", w.facts.Memory.Indexes, w.last.Status.State))
 		w.nodes(r)
 	}
 	w.rest(t, seed)
@@ -191,7 +191,7 @@ func (w *world) rest(t *testing.T, seed uint64) {
 	w.play()
 	if w.facts.Memory.Ended != "" {
 		if seed%4 != 0 {
-			t.Fatalf("ended: %s", w.last.Message)
+			t.Fatalf("ended: %s", w.last.Status.Message)
 		}
 		return
 	}
@@ -204,7 +204,7 @@ func (w *world) rest(t *testing.T, seed uint64) {
 			alive++
 		}
 	}
-	if want := w.facts.Settings.Wanted - len(w.last.Abandoned); alive != want || w.last.State != v1alpha1.StateRunning {
-		t.Fatalf("%d workers run, want %d; %s: %s", alive, want, w.last.State, w.last.Message)
+	if want := w.facts.Settings.Wanted - len(w.last.Abandoned); alive != want || w.last.Status.State != v1alpha1.StateRunning {
+		t.Fatalf("%d workers run, want %d; %s: %s", alive, want, w.last.Status.State, w.last.Status.Message)
 	}
 }

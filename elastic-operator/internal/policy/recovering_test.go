@@ -36,8 +36,8 @@ func TestRecoveryTimesOut(t *testing.T) {
 		t.Errorf("next reconcile after %s", w.last.After)
 	}
 	w.pass(recoveryTimeout).look()
-	if w.last.Recovering != nil || w.last.State != v1alpha1.StateRestarting {
-		t.Errorf("%+v, %s", w.last.Recovering, w.last.State)
+	if w.last.Recovering != nil || w.last.Status.State != v1alpha1.StateRestarting {
+		t.Errorf("%+v, %s", w.last.Recovering, w.last.Status.State)
 	}
 }
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,12 +35,14 @@ type workerCounts struct {
 // report sets the status from the observed pods, before the decision is carried out.
 func (d *decider) report() {
 	c := d.countWorkers()
-	d.out.Replicas, d.out.Ready = int32(c.pods), int32(c.ready)
-	d.out.Counts = v1alpha1.ReplicaStatus{Active: int32(c.active), Succeeded: int32(len(d.m.Completed)), Failed: d.failedWorkers()}
-	if d.Memory.Ended != "" {
-		d.out.Counts.Succeeded, d.out.Counts.Failed = d.Reported.Succeeded, d.Reported.Failed
+	status := d.out.Status
+	status.Replicas, status.ReadyReplicas = int32(c.pods), int32(c.ready)
+	status.ReplicaStatuses.Worker.Active = int32(c.active)
+	if d.Memory.Ended == "" { // the last counts remain valid after the job has finished, even if its pods are deleted
+		status.ReplicaStatuses.Worker.Succeeded, status.ReplicaStatuses.Worker.Failed = int32(len(d.m.Completed)), d.failedWorkers()
 	}
 	d.out.Abandoned = d.abandonedWorkers()
+	status.FailedIndexes = d.out.Abandoned.String()
 	d.setConditions(c)
 }
 
@@ -98,8 +101,8 @@ func (d *decider) setConditions(c workerCounts) {
 	case d.m.Ended != "":
 		d.setFinishedConditions()
 	case d.m.Suspended:
-		d.out.State = v1alpha1.StateSuspended
-		d.out.Message = d.suspendedMessage(c.pods)
+		d.out.Status.State = v1alpha1.StateSuspended
+		d.out.Status.Message = d.suspendedMessage(c.pods)
 		d.setCondition(v1alpha1.JobSuspended, true, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
 		d.setCondition(v1alpha1.JobRestarting, false, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
 		d.setCondition(v1alpha1.JobRecovering, false, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
@@ -125,14 +128,14 @@ func (d *decider) setFinishedConditions() {
 	d.setCondition(v1alpha1.JobRecovering, false, v1alpha1.ReasonRestarted, "ElasticJob "+d.Name+" has finished.")
 	switch {
 	case d.m.Ended == v1alpha1.JobSucceeded:
-		d.out.State, d.out.Message = v1alpha1.StateSucceeded, succeeded(d.Name)
-		d.setCondition(v1alpha1.JobSucceeded, true, v1alpha1.ReasonSucceeded, d.out.Message)
+		d.out.Status.State, d.out.Status.Message = v1alpha1.StateSucceeded, succeeded(d.Name)
+		d.setCondition(v1alpha1.JobSucceeded, true, v1alpha1.ReasonSucceeded, d.out.Status.Message)
 	case d.m.Overdue:
-		d.out.State, d.out.Message = v1alpha1.StateFailed, overdue(d.Name)
-		d.setCondition(v1alpha1.JobFailed, true, v1alpha1.ReasonDeadlineExceeded, d.out.Message)
+		d.out.Status.State, d.out.Status.Message = v1alpha1.StateFailed, overdue(d.Name)
+		d.setCondition(v1alpha1.JobFailed, true, v1alpha1.ReasonDeadlineExceeded, d.out.Status.Message)
 	default:
-		d.out.State, d.out.Message = v1alpha1.StateFailed, failed(d.Name, int(d.out.Counts.Failed), "workers")
-		d.setCondition(v1alpha1.JobFailed, true, v1alpha1.ReasonFailed, d.out.Message)
+		d.out.Status.State, d.out.Status.Message = v1alpha1.StateFailed, failed(d.Name, int(d.out.Status.ReplicaStatuses.Worker.Failed), "workers")
+		d.setCondition(v1alpha1.JobFailed, true, v1alpha1.ReasonFailed, d.out.Status.Message)
 	}
 }
 
@@ -140,20 +143,20 @@ func (d *decider) setActiveConditions(c workerCounts) {
 	d.setCondition(v1alpha1.JobSuspended, false, v1alpha1.ReasonResumed, "ElasticJob "+d.Name+" is resumed.")
 	enough := c.active > 0 && c.active+len(d.m.Completed) >= d.Settings.Min
 	incomplete := d.Rendezvous.Incomplete
-	d.out.State, d.out.Message = v1alpha1.StatePending, d.waitingFor(c)
+	d.out.Status.State, d.out.Status.Message = v1alpha1.StatePending, d.waitingFor(c)
 	switch {
 	case enough && incomplete == "":
-		d.out.State = v1alpha1.StateRunning
+		d.out.Status.State = v1alpha1.StateRunning
 		d.setCondition(v1alpha1.JobRunning, true, v1alpha1.ReasonRunning, running(d.Name))
 	case enough:
-		d.out.Message = incomplete
+		d.out.Status.Message = incomplete
 		d.setCondition(v1alpha1.JobRunning, false, v1alpha1.ReasonNotMet, incomplete)
 	default:
 		d.setCondition(v1alpha1.JobRunning, false, v1alpha1.ReasonNotRunning,
 			fmt.Sprintf("%d workers are running, at least %d are required.", c.active, d.Settings.Min))
 	}
 	if c.replacing > 0 {
-		d.out.State = v1alpha1.StateRestarting
+		d.out.Status.State = v1alpha1.StateRestarting
 		d.setCondition(v1alpha1.JobRestarting, true, v1alpha1.ReasonRestarting, restarting(d.Name, c.replacing))
 	} else {
 		d.setCondition(v1alpha1.JobRestarting, false, v1alpha1.ReasonRestarted, "All failed workers have been replaced.")
@@ -206,10 +209,28 @@ func (d *decider) reportRecovery(c workerCounts) {
 	d.setCondition(v1alpha1.JobRecovering, true, v1alpha1.ReasonRestarting, restarting(d.Name, c.replacing))
 }
 
+// setCondition adds or updates a condition. The times are updated only if the condition has changed. A condition that was never True is not
+// added as False, except for InPlaceInSync.
 func (d *decider) setCondition(kind v1alpha1.JobConditionType, holds bool, reason, message string) {
-	status := metav1.ConditionFalse
+	status, at := metav1.ConditionFalse, metav1.NewTime(d.Now.Truncate(time.Second))
 	if holds {
 		status = metav1.ConditionTrue
 	}
-	d.out.Conditions = append(d.out.Conditions, v1alpha1.JobCondition{Type: kind, Status: status, Reason: reason, Message: message})
+	conditions := d.out.Status.Conditions
+	i := slices.IndexFunc(conditions, func(c v1alpha1.JobCondition) bool { return c.Type == kind })
+	if i < 0 {
+		if holds || kind == v1alpha1.JobInPlaceInSync {
+			d.out.Status.Conditions = append(conditions, v1alpha1.JobCondition{
+				Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: at, LastTransitionTime: at,
+			})
+		}
+		return
+	}
+	known := &conditions[i]
+	if known.Status != status {
+		known.LastTransitionTime = at
+	}
+	if known.Status != status || known.Reason != reason || known.Message != message {
+		known.Status, known.Reason, known.Message, known.LastUpdateTime = status, reason, message, at
+	}
 }

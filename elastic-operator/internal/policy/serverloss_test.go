@@ -76,8 +76,8 @@ func TestJobIsNotRunningBeforeTheFirstRound(t *testing.T) {
 	w := newWorld(2, 3, 3).play()
 	w.facts.Rendezvous = Rendezvous{Managed: true, Incomplete: "nobody has met"}
 	w.look()
-	if c := w.condition(v1alpha1.JobRunning); c.Status != "False" || c.Reason != v1alpha1.ReasonNotMet || c.Message != "nobody has met" || w.last.State != v1alpha1.StatePending {
-		t.Errorf("%s, %+v", w.last.State, c)
+	if c := w.condition(v1alpha1.JobRunning); c.Status != "False" || c.Reason != v1alpha1.ReasonNotMet || c.Message != "nobody has met" || w.last.Status.State != v1alpha1.StatePending {
+		t.Errorf("%s, %+v", w.last.Status.State, c)
 	}
 	w.facts.Rendezvous.Incomplete = ""
 	w.look()

@@ -43,7 +43,7 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*sc
 	}
 	s := &scope{job: job, facts: policy.Facts{
 		Now: time.Now(), Namespace: job.Namespace, Name: job.Name, Settings: policy.Read(job), Pods: map[int]policy.Pod{}, Memory: memory,
-		Reported: job.Status.ReplicaStatuses.Worker, InPlace: r.observeInPlace(ctx, job),
+		Status: job.Status, InPlace: r.observeInPlace(ctx, job),
 	}}
 	if err := r.observePods(ctx, s); err != nil {
 		return nil, err

@@ -17,12 +17,3 @@ func TestDeletedJobIsLeftToTheGarbageCollector(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
-
-func TestFalseConditionsAreNotAdded(t *testing.T) {
-	for kind, added := range map[v1alpha1.JobConditionType]bool{v1alpha1.JobRestarting: false, v1alpha1.JobInPlaceInSync: true} {
-		list := setCondition(nil, v1alpha1.JobCondition{Type: kind, Status: metav1.ConditionFalse}, noon)
-		if (len(list) == 1) != added {
-			t.Errorf("%s: %+v", kind, list)
-		}
-	}
-}
