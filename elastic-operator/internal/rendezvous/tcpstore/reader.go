@@ -22,10 +22,9 @@ import (
 
 // Errors that end a connection.
 var (
-	ErrTooLarge     = errors.New("the message is too large")
-	ErrNotServed    = errors.New("the operation is not supported")
-	ErrBadMagic     = errors.New("the greeting has the wrong magic number")
-	ErrBadPlacement = errors.New("the greeting is missing or is not the first message")
+	ErrTooLarge  = errors.New("the message is too large")
+	ErrNotServed = errors.New("the operation is not supported")
+	ErrBadMagic  = errors.New("the greeting has the wrong magic number")
 )
 
 // Limits contains the maximum sizes of a message.
@@ -41,7 +40,6 @@ type Reader struct {
 	source  io.Reader
 	dialect Dialect
 	limits  Limits
-	greeted bool
 	left    int   // bytes of limits.Total that the current message has not used yet
 	err     error // error in the current message, which is then the last one
 }
@@ -67,18 +65,7 @@ func (r *Reader) Next() (Request, error) {
 		}
 		return Request{}, fmt.Errorf("operation %d: %w", op[0], r.err)
 	}
-	return q, r.checkGreeting(q.Op)
-}
-
-// checkGreeting returns an error if a required greeting is missing, or a greeting is not the first message.
-func (r *Reader) checkGreeting(op Op) error {
-	first := !r.greeted
-	r.greeted = true
-	required := first && r.dialect == Validated
-	if required != (op == OpValidate) {
-		return ErrBadPlacement
-	}
-	return nil
+	return q, nil
 }
 
 // arguments reads the arguments of an operation. After an error, the methods that it calls read nothing.

@@ -137,9 +137,7 @@ func TestReaderRejects(t *testing.T) {
 		"half a message":                    {tcpstore.Classic, []byte{2, 9, 0}, io.ErrUnexpectedEOF},
 		"a subscription":                    {tcpstore.Classic, []byte{7}, tcpstore.ErrNotServed},
 		"a queue":                           {tcpstore.Validated, append(tcpclient.Greeting(), 14), tcpstore.ErrNotServed},
-		"a missing greeting":                {tcpstore.Validated, []byte{12}, tcpstore.ErrBadPlacement},
 		"a wrong magic number":              {tcpstore.Validated, []byte{0, 1, 2, 3, 4}, tcpstore.ErrBadMagic},
-		"a greeting in the middle":          {tcpstore.Validated, append(tcpclient.Greeting(), tcpclient.Greeting()...), tcpstore.ErrBadPlacement},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := tcpstore.NewReader(bytes.NewReader(c.stream), c.dialect, limits)
