@@ -17,8 +17,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -73,9 +71,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1alpha1.ElasticJob{}).
-		Watches(&corev1.Service{}, handler.Funcs{
-			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { enqueue(ctx, q, e.Object) },
-		}).
+		Owns(&corev1.Service{}). // a deleted Service is created again
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Pod{}, onEvents(enqueue[*corev1.Pod], podChanged))).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, onEvents(r.enqueueNode, nodeChanged))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: retries}).
