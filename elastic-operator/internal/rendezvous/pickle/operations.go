@@ -46,32 +46,22 @@ func (m *machine) assign(pairs []any) {
 	}
 }
 
-// global reads a module and a name, one per line.
+// global skips a module and a name, one per line.
 func global(m *machine) {
-	var lines [2]string
-	for i := range lines {
+	for range 2 {
 		end := bytes.IndexByte(m.input[m.at:], '\n')
 		if end < 0 {
 			fail("a global name is not terminated")
 		}
-		lines[i] = string(m.take(end))
-		m.take(1)
+		m.take(end + 1)
 	}
-	m.push(Global{lines[0], lines[1]})
-}
-
-func stackGlobal(m *machine) {
-	name, okName := m.pop().(string)
-	module, okModule := m.pop().(string)
-	if !okModule || !okName {
-		fail("a global name is not a string")
-	}
-	m.push(Global{module, name})
+	m.push(Global{})
 }
 
 func call(m *machine) {
 	args := m.pop()
-	m.push(&Object{Class: m.pop(), Args: args})
+	m.pop() // the class or function
+	m.push(&Object{Args: args})
 }
 
 func build(m *machine) {

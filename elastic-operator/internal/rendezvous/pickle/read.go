@@ -1,5 +1,5 @@
-// Package pickle reads Python pickles (protocols 2 to 5) as data. It never executes code: calls are returned as the name and the arguments.
-// It performs no I/O.
+// Package pickle reads Python pickles (protocols 2 to 5) as data. It never executes code: calls are returned as their arguments. It
+// performs no I/O.
 package pickle
 
 import (
@@ -107,7 +107,7 @@ var operations = map[byte]func(*machine){
 	'j':  func(m *machine) { m.recall(m.unsigned(4)) },
 	// classes and instances
 	'c':  global,
-	0x93: stackGlobal,
+	0x93: func(m *machine) { m.pop(); m.pop(); m.push(Global{}) }, // its module and name are on the stack
 	'R':  call,
 	0x81: call,
 	0x92: func(m *machine) { m.pop(); call(m) }, // ignores the keyword arguments, which torch's state does not use
@@ -198,8 +198,8 @@ const (
 	OpFalse = 0x89
 )
 
-// Global is a class or a function.
-type Global struct{ Module, Name string }
+// Global is a class or a function, whose name is not needed.
+type Global struct{}
 
 // Tuple is a tuple.
 type Tuple []any
@@ -212,8 +212,7 @@ type Dict struct{ Keys, Values []any }
 
 // Object is an instance of a class.
 type Object struct {
-	Class any // the called class or function
-	Args  any // of the call
+	Args  any // of the call that created it
 	State any // nil if none was set
 }
 
