@@ -57,16 +57,15 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 func stripPod(full *corev1.Pod) *corev1.Pod {
 	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: *stripMeta(&full.ObjectMeta)}
 	pod.Spec.NodeName, pod.Spec.Tolerations = full.Spec.NodeName, full.Spec.Tolerations
-	isServer := full.Labels[v1alpha1.ReplicaTypeLabel] == v1alpha1.ReplicaTypeRendezvous
-	if isServer {
+	if full.Labels[v1alpha1.ReplicaTypeLabel] == v1alpha1.ReplicaTypeRendezvous {
 		for _, c := range full.Spec.Containers {
 			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: c.Name, Args: c.Args})
 		}
 	}
 	pod.Status = corev1.PodStatus{
 		Phase: full.Status.Phase, Reason: full.Status.Reason, PodIP: full.Status.PodIP,
-		ContainerStatuses:     stripStatuses(full.Status.ContainerStatuses, isServer),
-		InitContainerStatuses: stripStatuses(full.Status.InitContainerStatuses, isServer),
+		ContainerStatuses:     stripStatuses(full.Status.ContainerStatuses),
+		InitContainerStatuses: stripStatuses(full.Status.InitContainerStatuses),
 	}
 	if full.Status.Phase == corev1.PodFailed { // the status shows why a pod was evicted
 		pod.Status.Message = full.Status.Message
@@ -88,21 +87,15 @@ func stripMeta(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 	return &kept
 }
 
-// stripStatuses keeps only the termination states and the restart counts of containers. For the rendezvous server it also keeps the start
-// time of the container.
-func stripStatuses(statuses []corev1.ContainerStatus, isServer bool) []corev1.ContainerStatus {
+// stripStatuses keeps only the restart counts, the start times and the termination states of containers.
+func stripStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for _, s := range statuses {
-		k := corev1.ContainerStatus{Name: s.Name, RestartCount: s.RestartCount}
+		k := corev1.ContainerStatus{Name: s.Name, RestartCount: s.RestartCount, State: corev1.ContainerState{Running: s.State.Running}}
 		if t := s.State.Terminated; t != nil {
 			k.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, Reason: t.Reason, StartedAt: t.StartedAt, FinishedAt: t.FinishedAt}
 		}
-		if isServer {
-			k.State.Running = s.State.Running
-		}
-		if k.RestartCount > 0 || k.State != (corev1.ContainerState{}) {
-			kept = append(kept, k)
-		}
+		kept = append(kept, k)
 	}
 	return kept
 }
