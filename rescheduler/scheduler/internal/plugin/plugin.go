@@ -38,7 +38,9 @@ type Plugin struct {
 	args    args
 	handle  fwk.Handle
 	relaxed *cache.LRUExpireCache // values of annotations that no longer apply, by pod UID
-	clearer *clearer
+	// background runs a function outside of the scheduling cycle.
+	background func(func())
+	firstRetry time.Duration
 }
 
 var (
@@ -49,20 +51,21 @@ var (
 	_ fwk.EnqueueExtensions = &Plugin{}
 )
 
-// New creates the plugin. For invalid arguments, it returns an error that names the field. Background work stops when ctx is done.
-func New(ctx context.Context, arguments runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+// New creates the plugin. For invalid arguments, it returns an error that names the field.
+func New(_ context.Context, arguments runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	args, err := readArgs(arguments)
 	if err != nil {
 		return nil, err
 	}
 	registerMetrics()
-	p := newPlugin(args, handle, clock.RealClock{})
-	p.clearer.start(ctx)
-	return p, nil
+	return newPlugin(args, handle, clock.RealClock{}), nil
 }
 
 func newPlugin(args args, handle fwk.Handle, clock clock.PassiveClock) *Plugin {
-	return &Plugin{args: args, handle: handle, clearer: newClearer(handle), relaxed: cache.NewLRUExpireCacheWithClock(maxRelaxed, clock)}
+	return &Plugin{
+		args: args, handle: handle, relaxed: cache.NewLRUExpireCacheWithClock(maxRelaxed, clock),
+		background: func(work func()) { go work() }, firstRetry: firstRetry,
+	}
 }
 
 // Name returns the name of the plugin.

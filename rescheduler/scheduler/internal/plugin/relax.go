@@ -5,13 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -130,78 +132,35 @@ func (p *Plugin) relax(ctx context.Context, pod *corev1.Pod, why relaxReason, no
 	p.handle.EventRecorder().WithLogger(logger).Eventf(pod, nil, corev1.EventTypeNormal, "ExclusionsDropped", "Scheduling",
 		"%s: the pod may go back to nodes on which its workload has failed, such as %s", why, node)
 	p.handle.Activate(logger, map[string]*corev1.Pod{klog.KObj(pod).String(): pod})
-	p.clearer.remove(pod, value)
+	p.background(func() { p.clear(context.WithoutCancel(ctx), pod, value) })
 }
 
-// attempts is the maximum number of attempts to remove one annotation, over about ten seconds in total. The pod does not wait for them.
-const attempts = 12
+// The removal of one annotation is attempted this often, over about ten seconds in total. The pod does not wait for it.
+const (
+	attempts   = 12
+	firstRetry = 5 * time.Millisecond // doubled after each attempt
+)
 
-// clearer removes the annotations of pods whose exclusions were dropped, outside of the scheduling cycle.
-type clearer struct {
-	handle fwk.Handle
-	queue  workqueue.TypedRateLimitingInterface[removal]
-}
-
-// removal is the task of removing a given value of the annotation from a given pod.
-type removal struct {
-	pod   types.NamespacedName
-	uid   types.UID
-	value string
-}
-
-func newClearer(handle fwk.Handle) *clearer {
-	return &clearer{handle: handle, queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[removal]())}
-}
-
-func (c *clearer) start(ctx context.Context) {
-	context.AfterFunc(ctx, c.queue.ShutDown)
-	go func() {
-		for c.next(ctx) {
-		}
-	}()
-}
-
-func (c *clearer) remove(pod *corev1.Pod, value string) {
-	c.queue.Add(removal{pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, uid: pod.UID, value: value})
-}
-
-func (c *clearer) next(ctx context.Context) bool {
-	r, ended := c.queue.Get()
-	if ended {
-		return false
-	}
-	defer c.queue.Done(r)
-	err := c.patch(ctx, r)
-	result := resultOf(err)
-	if result == failed && !apierrors.IsForbidden(err) && c.queue.NumRequeues(r) < attempts {
-		c.queue.AddRateLimited(r)
-		return true
-	}
-	c.queue.Forget(r)
-	logger := klog.FromContext(ctx)
-	annotationsClear.WithLabelValues(string(result)).Inc()
-	if result == failed {
-		logger.Error(err, "Failed to remove the annotation of a pod whose exclusions were dropped, ignoring the annotation for now", "pod", klog.KRef(r.pod.Namespace, r.pod.Name))
-	}
-	// Activate skips the back-off of the pod.
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.pod.Namespace, Name: r.pod.Name, UID: r.uid}}
-	c.handle.Activate(logger, map[string]*corev1.Pod{r.pod.String(): pod})
-	return true
-}
-
-// patch removes the annotation. It fails without a change if the pod or its annotation has been replaced.
-func (c *clearer) patch(ctx context.Context, r removal) error {
-	_, err := c.handle.ClientSet().CoreV1().Pods(r.pod.Namespace).Patch(ctx, r.pod.Name, types.JSONPatchType, r.patch(), metav1.PatchOptions{})
-	return err
-}
-
-func (r removal) patch() []byte {
+// clear removes the annotation of a pod whose exclusions were dropped. It fails without a change if the pod or its annotation has been
+// replaced.
+func (p *Plugin) clear(ctx context.Context, pod *corev1.Pod, value string) {
 	patch, _ := json.Marshal([]map[string]string{ // strings always marshal
-		{"op": "test", "path": "/metadata/uid", "value": string(r.uid)},
-		{"op": "test", "path": memory.HostsPath, "value": r.value},
+		{"op": "test", "path": "/metadata/uid", "value": string(pod.UID)},
+		{"op": "test", "path": memory.HostsPath, "value": value},
 		{"op": "remove", "path": memory.HostsPath},
 	})
-	return patch
+	mayRetry := func(err error) bool { return resultOf(err) == failed && !apierrors.IsForbidden(err) }
+	err := retry.OnError(wait.Backoff{Duration: p.firstRetry, Factor: 2, Steps: attempts}, mayRetry, func() error {
+		_, err := p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+		return err
+	})
+	logger, result := klog.FromContext(ctx), resultOf(err)
+	annotationsClear.WithLabelValues(string(result)).Inc()
+	if result == failed {
+		logger.Error(err, "Failed to remove the annotation of a pod whose exclusions were dropped, ignoring the annotation for now", "pod", klog.KObj(pod))
+	}
+	// Activate skips the back-off of the pod.
+	p.handle.Activate(logger, map[string]*corev1.Pod{klog.KObj(pod).String(): pod})
 }
 
 func resultOf(err error) clearResult {

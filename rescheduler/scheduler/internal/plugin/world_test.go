@@ -37,6 +37,7 @@ func newWorld(t *testing.T, args string, nodes ...string) *world {
 	w := &world{T: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	w.handle = &handle{snapshot: snapshot(nodes), recorder: events.NewFakeRecorder(100), others: map[string]*fwk.Status{}}
 	w.Plugin = newPlugin(read, w.handle, w.clock)
+	w.background = func(func()) {}
 	return w
 }
 
