@@ -176,8 +176,6 @@ var (
 
 // Metrics of the scheduler plugin, served with those of the scheduler.
 var (
-	AnnotationsCleared = counter("holdfast_pod_rescheduling_annotations_cleared_total",
-		"Removals of the annotation from relaxed pods, by result.", "result").of(Scheduler)
 	ExclusionsIgnored = counter("holdfast_pod_rescheduling_exclusions_ignored_total",
 		"Scheduling attempts that ignored the exclusions of a pod, by reason.", "reason").of(Scheduler)
 	PodsRelaxed = counter("holdfast_pod_rescheduling_pods_relaxed_total",

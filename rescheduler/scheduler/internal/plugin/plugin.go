@@ -92,20 +92,10 @@ const (
 	noNodeLeft ignored = "NoNodeLeft"
 )
 
-// clearResult is the result of removing the annotation of a pod whose exclusions were dropped.
-type clearResult string
-
-const (
-	removed clearResult = "Removed"
-	changed clearResult = "Changed" // or the pod was deleted
-	failed  clearResult = "Failed"
-)
-
 // Metrics, served with those of the scheduler. No label names a pod or node.
 var (
 	exclusionsIgnored = counter(series.ExclusionsIgnored)
 	podsRelaxed       = counter(series.PodsRelaxed)
-	annotationsClear  = counter(series.AnnotationsCleared)
 )
 
 func counter(m series.Metric) *metrics.CounterVec {
@@ -114,7 +104,7 @@ func counter(m series.Metric) *metrics.CounterVec {
 
 // registerMetrics registers the metrics once for all profiles.
 var registerMetrics = sync.OnceFunc(func() {
-	legacyregistry.MustRegister(exclusionsIgnored, podsRelaxed, annotationsClear)
+	legacyregistry.MustRegister(exclusionsIgnored, podsRelaxed)
 	for _, reason := range []ignored{unreadable, noNodeLeft} { // so that Prometheus sees the first increase
 		exclusionsIgnored.WithLabelValues(string(reason))
 	}

@@ -149,27 +149,21 @@ func (p *Plugin) clear(ctx context.Context, pod *corev1.Pod, value string) {
 		{"op": "test", "path": memory.HostsPath, "value": value},
 		{"op": "remove", "path": memory.HostsPath},
 	})
-	mayRetry := func(err error) bool { return resultOf(err) == failed && !apierrors.IsForbidden(err) }
 	err := retry.OnError(wait.Backoff{Duration: p.firstRetry, Factor: 2, Steps: attempts}, mayRetry, func() error {
 		_, err := p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
 		return err
 	})
-	logger, result := klog.FromContext(ctx), resultOf(err)
-	annotationsClear.WithLabelValues(string(result)).Inc()
-	if result == failed {
+	logger := klog.FromContext(ctx)
+	if err != nil && !isChanged(err) {
 		logger.Error(err, "Failed to remove the annotation of a pod whose exclusions were dropped, ignoring the annotation for now", "pod", klog.KObj(pod))
 	}
 	// Activate skips the back-off of the pod.
 	p.handle.Activate(logger, map[string]*corev1.Pod{klog.KObj(pod).String(): pod})
 }
 
-func resultOf(err error) clearResult {
-	switch {
-	case err == nil:
-		return removed
-	case apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsConflict(err):
-		return changed
-	default:
-		return failed
-	}
+func mayRetry(err error) bool { return !isChanged(err) && !apierrors.IsForbidden(err) }
+
+// isChanged reports whether the pod is gone, or its annotation has changed.
+func isChanged(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsConflict(err)
 }
