@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -161,8 +160,8 @@ func successor(pod *corev1.Pod, hosts []string, mode settings.Mode) *corev1.Pod 
 	}
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, SuccessorOf, string(pod.UID))
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, memory.HostsAnnotation, memory.FormatHosts(hosts))
+	// The volume with the service account token stays. The API server adds one only to containers without a mount for it.
 	next.Spec.NodeName, next.Spec.EphemeralContainers, next.Spec.Priority = "", nil, nil
-	withoutToken(&next.Spec)
 	if mode == settings.Required && len(hosts) > 0 {
 		avoid(&next.Spec, hosts)
 	}
@@ -178,20 +177,6 @@ func avoid(spec *corev1.PodSpec, hosts []string) {
 	}
 	a := spec.Affinity.NodeAffinity
 	a.RequiredDuringSchedulingIgnoredDuringExecution = placement.Avoid(a.RequiredDuringSchedulingIgnoredDuringExecution, hosts)
-}
-
-// tokenVolume is the prefix of the volume that the API server adds to every pod. It adds a new one to the successor.
-const tokenVolume = "kube-api-access-"
-
-func withoutToken(spec *corev1.PodSpec) {
-	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return strings.HasPrefix(v.Name, tokenVolume) })
-	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range containers {
-			containers[i].VolumeMounts = slices.DeleteFunc(containers[i].VolumeMounts, func(m corev1.VolumeMount) bool {
-				return strings.HasPrefix(m.Name, tokenVolume)
-			})
-		}
-	}
 }
 
 var numbered = regexp.MustCompile(`^(.*)-r(\d{1,6})$`)

@@ -41,16 +41,14 @@ func TestSuccessorHasNoFieldsOfCluster(t *testing.T) {
 	pod := pods.Make("p", noon).Change(func(p *corev1.Pod) {
 		p.Annotations["theirs"] = "kept"
 		p.ResourceVersion = "7"
-		p.Spec.Volumes = []corev1.Volume{{Name: "data"}, {Name: tokenVolume + "abc"}}
-		p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data"}, {Name: tokenVolume + "abc"}}
 		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{}}
 	}).Obj()
 	next := successor(pod, []string{"a"}, settings.Required)
 	if next.Name != "p-r1" || next.UID != "" || next.ResourceVersion != "" || next.Spec.NodeName != "" || next.Status.Phase != "" {
 		t.Errorf("got %+v", next.ObjectMeta)
 	}
-	if len(next.Spec.Volumes) != 1 || len(next.Spec.Containers[0].VolumeMounts) != 1 || next.Spec.EphemeralContainers != nil {
-		t.Errorf("volumes %v, mounts %v", next.Spec.Volumes, next.Spec.Containers[0].VolumeMounts)
+	if next.Spec.EphemeralContainers != nil {
+		t.Errorf("ephemeral containers %v", next.Spec.EphemeralContainers)
 	}
 	if next.Annotations["theirs"] != "kept" || next.Annotations[SuccessorOf] != "uid-p" || next.Annotations[memory.HostsAnnotation] != `["a"]` {
 		t.Errorf("annotations %v", next.Annotations)
