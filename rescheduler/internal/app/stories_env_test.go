@@ -188,7 +188,7 @@ func TestPodDisruptionBudgetIsRespected(t *testing.T) {
 
 // An event reports that the moves are used up, and the next pod is not moved.
 func TestMovesAreLimited(t *testing.T) {
-	one := settings.Rate{Burst: 1, Every: settings.Duration(time.Hour)}
+	one := settings.Rate{Burst: 1, Every: metav1.Duration{Duration: time.Hour}}
 	for name, c := range map[string]struct {
 		change func(*settings.Rescheduling)
 		moved  int32
@@ -355,7 +355,7 @@ func TestBarePodWithoutAnnotationIsNotMoved(t *testing.T) {
 
 // The good node is full. A pod with node affinity is replaced by one without.
 func TestExclusionsThatLeaveNoNodeAreLifted(t *testing.T) {
-	w := newWorld(t, func(r *settings.Rescheduling) { r.RelaxAfter = settings.Duration(200 * time.Millisecond) })
+	w := newWorld(t, func(r *settings.Rescheduling) { r.RelaxAfter = metav1.Duration{Duration: 200 * time.Millisecond} })
 	first := true
 	w.mu.Lock()
 	w.kubelet = func(pod *corev1.Pod) *corev1.PodStatus {
@@ -385,7 +385,7 @@ func TestExclusionsThatLeaveNoNodeAreLifted(t *testing.T) {
 func TestTaintOfBlamedNodeExpires(t *testing.T) {
 	w := newWorld(t, func(r *settings.Rescheduling) {
 		r.Blame.Taint, r.Blame.MinPods, r.Blame.Threshold = true, 2, 6
-		r.Blame.MaxShare, r.Blame.TTL = 50, settings.Duration(3*time.Second)
+		r.Blame.MaxShare, r.Blame.TTL = 50, metav1.Duration{Duration: 3 * time.Second}
 	})
 	w.onBad(func() *corev1.PodStatus { return rejects("UnexpectedAdmissionError") })
 	w.deployment(1)

@@ -34,7 +34,7 @@ func NewBudgets(limits settings.Limits, breaker settings.Breaker) *Budgets {
 // again. Call refund if the move is not made.
 func (b *Budgets) Take(p BudgetKeys, now time.Time) (refund func(), why string, after time.Duration) {
 	if left := b.Open(now); left > 0 {
-		return nil, fmt.Sprintf("the circuit breaker is open: more than %d pods were moved within %s", b.breaker.Moves, time.Duration(b.breaker.Window)), left
+		return nil, fmt.Sprintf("the circuit breaker is open: more than %d pods were moved within %s", b.breaker.Moves, b.breaker.Window.Duration), left
 	}
 	var taken []*rate.Reservation
 	for _, budget := range []struct {
@@ -50,7 +50,7 @@ func (b *Budgets) Take(p BudgetKeys, now time.Time) (refund func(), why string, 
 			continue
 		}
 		if b.limiters[budget.key] == nil {
-			b.limiters[budget.key] = rate.NewLimiter(rate.Every(time.Duration(budget.Every)), budget.Burst)
+			b.limiters[budget.key] = rate.NewLimiter(rate.Every(budget.Every.Duration), budget.Burst)
 		}
 		r := b.limiters[budget.key].ReserveN(now, 1)
 		taken = append(taken, r)
@@ -84,7 +84,7 @@ const maxLimiters = 4096
 func (b *Budgets) note(now time.Time) {
 	if b.breaker.Moves > 0 {
 		b.moves = append(b.moves, now)
-		for len(b.moves) > 0 && now.Sub(b.moves[0]) >= time.Duration(b.breaker.Window) {
+		for len(b.moves) > 0 && now.Sub(b.moves[0]) >= b.breaker.Window.Duration {
 			b.moves = b.moves[1:]
 		}
 		if len(b.moves) > b.breaker.Moves {
@@ -98,7 +98,7 @@ func (b *Budgets) note(now time.Time) {
 
 // Open returns how long the breaker stays open; 0 if it is closed.
 func (b *Budgets) Open(now time.Time) time.Duration {
-	return max(0, time.Duration(b.breaker.Pause)-now.Sub(b.opened))
+	return max(0, b.breaker.Pause.Duration-now.Sub(b.opened))
 }
 
 // Complaints counts the failures of pods of different workloads on each node, and decides which nodes to taint.
@@ -123,7 +123,7 @@ const maxComplaints = 256
 
 // Add adds the complaint of a pod. Only one complaint per pod counts.
 func (c *Complaints) Add(node, pod, workload string, weight int, now time.Time) {
-	kept := slices.DeleteFunc(c.byNode[node], func(old complaint) bool { return old.pod == pod || now.Sub(old.at) >= time.Duration(c.rules.Window) })
+	kept := slices.DeleteFunc(c.byNode[node], func(old complaint) bool { return old.pod == pod || now.Sub(old.at) >= c.rules.Window.Duration })
 	kept = append(kept, complaint{pod, workload, weight, now})
 	c.byNode[node] = kept[max(0, len(kept)-maxComplaints):]
 }
@@ -132,7 +132,7 @@ func (c *Complaints) Add(node, pod, workload string, weight int, now time.Time) 
 func (c *Complaints) Suffice(node string, now time.Time) bool {
 	weight, pods, workloads := 0, 0, map[string]bool{}
 	for _, one := range c.byNode[node] {
-		if now.Sub(one.at) < time.Duration(c.rules.Window) {
+		if now.Sub(one.at) < c.rules.Window.Duration {
 			weight, pods = weight+one.weight, pods+1
 			workloads[one.workload] = true
 		}

@@ -6,18 +6,22 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
 func second(n int) settings.Rate {
-	return settings.Rate{Burst: n, Every: settings.Duration(time.Second)}
+	return settings.Rate{Burst: n, Every: metav1.Duration{Duration: time.Second}}
 }
 
 func breaker(moves int, window, pause time.Duration) settings.Breaker {
-	return settings.Breaker{Moves: moves, Window: settings.Duration(window), Pause: settings.Duration(pause)}
+	return settings.Breaker{Moves: moves, Window: metav1.Duration{Duration: window}, Pause: metav1.Duration{Duration: pause}}
 }
 
-func hourly() settings.Rate { return settings.Rate{Burst: 1, Every: settings.Duration(time.Hour)} }
+func hourly() settings.Rate {
+	return settings.Rate{Burst: 1, Every: metav1.Duration{Duration: time.Hour}}
+}
 
 var budgetKeys = BudgetKeys{Workload: "w", Node: "a", Namespace: "s"}
 

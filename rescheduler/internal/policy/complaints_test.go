@@ -5,10 +5,14 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
-var blameRules = settings.Blame{Threshold: 6, Window: settings.Duration(10 * time.Minute), MinPods: 3, MinWorkloads: 2, MaxNodes: 3, MaxShare: 5}
+var blameRules = settings.Blame{
+	Threshold: 6, Window: metav1.Duration{Duration: 10 * time.Minute}, MinPods: 3, MinWorkloads: 2, MaxNodes: 3, MaxShare: 5,
+}
 
 type complaintOf struct {
 	pod, workload string

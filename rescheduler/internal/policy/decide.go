@@ -87,7 +87,7 @@ func groupMoved(f Facts) (Decision, bool) {
 			Message: fmt.Sprintf("%s on node %s: its group may only be disrupted as a whole, which the rescheduler does not do", f.Match.Reason, f.Node.Name),
 		}, true
 	}
-	left := time.Duration(f.Config.GroupSettle) - f.Now.Sub(f.Workload.GroupMoved)
+	left := f.Config.GroupSettle.Duration - f.Now.Sub(f.Workload.GroupMoved)
 	if f.Workload.GroupMoved.IsZero() || left <= 0 {
 		return Decision{}, false
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
@@ -32,7 +34,7 @@ func facts(signal string, changes ...func(*Facts)) Facts {
 		Pod:      Pod{UID: "uid-p", Created: noon.Add(-time.Hour)},
 		Workload: Workload{Name: "Deployment w", Retries: 3},
 		Node:     Node{Name: "a", UID: "uid-a", Others: true},
-		Config:   &settings.Rescheduling{GroupSettle: settings.Duration(2 * time.Minute)},
+		Config:   &settings.Rescheduling{GroupSettle: metav1.Duration{Duration: 2 * time.Minute}},
 	}
 	for _, change := range changes {
 		change(&f)

@@ -2,15 +2,15 @@
 package settings
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
-	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
 // Rescheduling is the rescheduling key of the configuration file.
@@ -26,12 +26,12 @@ type Rescheduling struct {
 	// Signals change rows of the catalogue, by name.
 	Signals map[string]Signal `json:"signals,omitempty"`
 	// GroupSettle is how long further failures in a group count as consequences of the first.
-	GroupSettle Duration `json:"groupSettle,omitempty"`
+	GroupSettle metav1.Duration `json:"groupSettle,omitzero"`
 	// Stabilization is how long a slot that was moved must be healthy before its moves no longer count.
-	Stabilization Duration `json:"stabilization,omitempty"`
+	Stabilization metav1.Duration `json:"stabilization,omitzero"`
 	// RelaxAfter is how long a pod with node affinity may be unschedulable before it is replaced by a pod without the affinity. During
 	// this time an autoscaler can add a node.
-	RelaxAfter Duration `json:"relaxAfter,omitempty"`
+	RelaxAfter metav1.Duration `json:"relaxAfter,omitzero"`
 
 	Enforcement Enforcement `json:"enforcement,omitempty"`
 	Limits      Limits      `json:"limits,omitempty"`
@@ -44,8 +44,8 @@ type Rescheduling struct {
 type Signal struct {
 	Trigger   *signals.Trigger `json:"trigger,omitempty"`
 	Action    *signals.Action  `json:"action,omitempty"`
-	After     *Duration        `json:"after,omitempty"`
-	TTL       *Duration        `json:"ttl,omitempty"`
+	After     *metav1.Duration `json:"after,omitempty"`
+	TTL       *metav1.Duration `json:"ttl,omitempty"`
 	Restarts  *int32           `json:"restarts,omitempty"`
 	ExitCodes []int32          `json:"exitCodes,omitempty"`
 }
@@ -70,8 +70,8 @@ type Enforcement struct {
 
 // Rate allows `burst` moves at once, and then one more per `every`.
 type Rate struct {
-	Burst int      `json:"burst"`
-	Every Duration `json:"every"`
+	Burst int             `json:"burst"`
+	Every metav1.Duration `json:"every"`
 }
 
 // Limits holds the limits on the rate of moves. A burst of 0 means no limit.
@@ -84,9 +84,9 @@ type Limits struct {
 
 // Breaker stops all moves for `pause` after more than `moves` moves within `window`. 0 moves disables it.
 type Breaker struct {
-	Moves  int      `json:"moves"`
-	Window Duration `json:"window"`
-	Pause  Duration `json:"pause"`
+	Moves  int             `json:"moves"`
+	Window metav1.Duration `json:"window"`
+	Pause  metav1.Duration `json:"pause"`
 }
 
 // BarePods configures pods without a controller.
@@ -100,8 +100,8 @@ type Blame struct {
 	// Taint enables taints. The default is false.
 	Taint bool `json:"taint,omitempty"`
 	// Threshold is the required sum of complaint weights within Window.
-	Threshold int      `json:"threshold,omitempty"`
-	Window    Duration `json:"window,omitempty"`
+	Threshold int             `json:"threshold,omitempty"`
+	Window    metav1.Duration `json:"window,omitzero"`
 	// MinPods and MinWorkloads are the minimum numbers of pods and workloads that must have failed.
 	MinPods      int `json:"minPods,omitempty"`
 	MinWorkloads int `json:"minWorkloads,omitempty"`
@@ -109,28 +109,28 @@ type Blame struct {
 	MaxNodes int `json:"maxNodes,omitempty"`
 	MaxShare int `json:"maxShare,omitempty"`
 	// TTL is how long a node stays tainted.
-	TTL Duration `json:"ttl,omitempty"`
+	TTL metav1.Duration `json:"ttl,omitzero"`
 }
 
-func minutes(n int) Duration { return Duration(time.Duration(n) * time.Minute) }
+func duration(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 
 // Default returns the settings that apply without a file.
 func Default() Rescheduling {
 	return Rescheduling{
 		ExcludedNamespaces: []string{"kube-system", "kube-node-lease", "kube-public"},
-		GroupSettle:        minutes(2),
-		Stabilization:      minutes(24 * 60),
-		RelaxAfter:         minutes(5),
+		GroupSettle:        duration(2 * time.Minute),
+		Stabilization:      duration(24 * time.Hour),
+		RelaxAfter:         duration(5 * time.Minute),
 		Enforcement:        Enforcement{SchedulerNames: []string{"holdfast-scheduler"}, Otherwise: Required},
 		Limits: Limits{
-			Workload:  Rate{5, minutes(1)},
-			Node:      Rate{10, Duration(10 * time.Second)},
-			Namespace: Rate{50, Duration(time.Second)},
-			Cluster:   Rate{100, Duration(200 * time.Millisecond)},
+			Workload:  Rate{5, duration(time.Minute)},
+			Node:      Rate{10, duration(10 * time.Second)},
+			Namespace: Rate{50, duration(time.Second)},
+			Cluster:   Rate{100, duration(200 * time.Millisecond)},
 		},
-		Breaker: Breaker{Moves: 500, Window: minutes(10), Pause: minutes(10)},
+		Breaker: Breaker{Moves: 500, Window: duration(10 * time.Minute), Pause: duration(10 * time.Minute)},
 		Blame: Blame{
-			Threshold: 6, Window: minutes(10), MinPods: 3, MinWorkloads: 2, MaxNodes: 10, MaxShare: 5, TTL: minutes(30),
+			Threshold: 6, Window: duration(10 * time.Minute), MinPods: 3, MinWorkloads: 2, MaxNodes: 10, MaxShare: 5, TTL: duration(30 * time.Minute),
 		},
 	}
 }
@@ -149,8 +149,12 @@ func (r Rescheduling) Table() signals.Table {
 func (s Signal) apply(row signals.Row) signals.Row {
 	put(&row.Trigger, s.Trigger)
 	put(&row.Action, s.Action)
-	put(&row.After, (*time.Duration)(s.After))
-	put(&row.TTL, (*time.Duration)(s.TTL))
+	if s.After != nil {
+		row.After = s.After.Duration
+	}
+	if s.TTL != nil {
+		row.TTL = s.TTL.Duration
+	}
 	put(&row.Restarts, s.Restarts)
 	if s.ExitCodes != nil {
 		row.ExitCodes = s.ExitCodes
@@ -178,9 +182,12 @@ func (r Rescheduling) Validate() error {
 	p.when(r.DefaultRetries < 0, "defaultRetries: %d is below 0", r.DefaultRetries)
 	p.when(!slices.Contains([]Mode{Plugin, Required}, r.Enforcement.Otherwise),
 		"enforcement.otherwise: %q is neither Plugin nor Required", r.Enforcement.Otherwise)
+	p.when(min(r.GroupSettle.Duration, r.Stabilization.Duration, r.RelaxAfter.Duration) < 0,
+		"groupSettle, stabilization and relaxAfter must not be below 0")
 	p.limits(r.Limits)
 	b := r.Breaker
-	p.when(b.Moves < 0 || b.Moves > 0 && (b.Window <= 0 || b.Pause <= 0), "breaker: moves, window and pause must be greater than 0; moves 0 turns it off")
+	p.when(b.Moves < 0 || b.Moves > 0 && (b.Window.Duration <= 0 || b.Pause.Duration <= 0),
+		"breaker: moves, window and pause must be greater than 0; moves 0 turns it off")
 	p.blame(r.Blame)
 	p.signals(r.Signals)
 	slices.SortFunc(p, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
@@ -197,8 +204,8 @@ func (p *problems) when(wrong bool, format string, args ...any) {
 
 func (p *problems) limits(l Limits) {
 	for name, rate := range map[string]Rate{"workload": l.Workload, "node": l.Node, "namespace": l.Namespace, "cluster": l.Cluster} {
-		p.when(rate.Burst < 0 || rate.Burst > 0 && rate.Every <= 0, "limits.%s: burst %d and every %s must be greater than 0; burst 0 means no limit",
-			name, rate.Burst, time.Duration(rate.Every))
+		p.when(rate.Burst < 0 || rate.Burst > 0 && rate.Every.Duration <= 0,
+			"limits.%s: burst %d and every %s must be greater than 0; burst 0 means no limit", name, rate.Burst, rate.Every)
 	}
 }
 
@@ -207,8 +214,8 @@ func (p *problems) blame(b Blame) {
 		return
 	}
 	p.when(b.Threshold < 1, "blame.threshold: %d is below 1", b.Threshold)
-	p.when(b.Window <= 0, "blame.window: must be greater than 0, not %s", time.Duration(b.Window))
-	p.when(b.TTL <= 0, "blame.ttl: must be greater than 0, not %s", time.Duration(b.TTL))
+	p.when(b.Window.Duration <= 0, "blame.window: must be greater than 0, not %s", b.Window)
+	p.when(b.TTL.Duration <= 0, "blame.ttl: must be greater than 0, not %s", b.TTL)
 	p.when(b.MinPods < 1, "blame.minPods: %d is below 1", b.MinPods)
 	p.when(b.MinWorkloads < 2, "blame.minWorkloads: %d is below 2: one workload alone never taints a node", b.MinWorkloads)
 	p.when(b.MaxNodes < 1, "blame.maxNodes: %d is below 1", b.MaxNodes)
@@ -233,31 +240,8 @@ func (p *problems) signals(changes map[string]Signal) {
 			"signals.%s.trigger: must be Always, Annotated or Off", name)
 		p.when(!slices.Contains([]signals.Action{signals.Move, signals.Record, signals.Never}, row.Action),
 			"signals.%s.action: must be Move, Record or Never", name)
+		p.when(row.After < 0, "signals.%s.after: %s is below 0", name, row.After)
 		p.when(row.Restarts < 0, "signals.%s.restarts: %d is below 0", name, row.Restarts)
 		p.when(row.Action != signals.Never && row.TTL <= 0, "signals.%s.ttl: must be greater than 0, otherwise the pod would return to its node", name)
 	}
 }
-
-// Duration is written as "5m" or "1m30s".
-type Duration time.Duration
-
-// UnmarshalJSON parses a string, or the number 0.
-func (d *Duration) UnmarshalJSON(raw []byte) error {
-	if string(raw) == "0" {
-		*d = 0
-		return nil
-	}
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil || text == "" {
-		return fmt.Errorf("%s is not a duration such as \"5m\"", raw)
-	}
-	parsed, err := grace.Rule{Name: "duration"}.Parse(text)
-	if err != nil {
-		return err
-	}
-	*d = Duration(parsed)
-	return nil
-}
-
-// MarshalJSON encodes the duration as a string.
-func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }

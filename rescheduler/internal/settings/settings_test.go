@@ -52,12 +52,14 @@ func TestErrorsNameInvalidSettings(t *testing.T) {
 		"unknown signal":                          {`{"signals":{"OOM":{}}}`, "signals.OOM: unknown signal; known signals are [DeadlineExceeded"},
 		"unknown trigger":                         {`{"signals":{"OOMKilled":{"trigger":"On"}}}`, "signals.OOMKilled.trigger"},
 		"unknown action":                          {`{"signals":{"OOMKilled":{"action":"Kill"}}}`, "signals.OOMKilled.action"},
-		"negative duration":                       {`{"signals":{"OOMKilled":{"ttl":"-1s"}}}`, "below the minimum"},
+		"negative delay":                          {`{"signals":{"OOMKilled":{"after":"-1s"}}}`, "signals.OOMKilled.after: -1s is below 0"},
+		"negative exclusion":                      {`{"signals":{"OOMKilled":{"ttl":"-1s"}}}`, "signals.OOMKilled.ttl: must be greater than 0"},
+		"number instead of a duration":            {`{"relaxAfter":5}`, "cannot unmarshal number"},
 		"signal without an exclusion":             {`{"signals":{"OOMKilled":{"ttl":"0s"}}}`, "signals.OOMKilled.ttl: must be greater than 0"},
 		"move without an exclusion":               {`{"signals":{"ConfigError":{"action":"Move"}}}`, "signals.ConfigError.ttl: must be greater than 0"},
 		"negative count":                          {`{"signals":{"OOMKilled":{"restarts":-1}}}`, "signals.OOMKilled.restarts: -1 is below 0"},
 		"negative retries":                        {`{"defaultRetries":-1}`, "defaultRetries: -1 is below 0"},
-		"negative period":                         {`{"groupSettle":"-1s"}`, "below the minimum"},
+		"negative period":                         {`{"groupSettle":"-1s"}`, "groupSettle, stabilization and relaxAfter must not be below 0"},
 		"unknown mode":                            {`{"enforcement":{"otherwise":"Taint"}}`, `enforcement.otherwise: "Taint" is neither`},
 		"limit without a period":                  {`{"limits":{"node":{"burst":1,"every":"0s"}}}`, "limits.node: burst 1 and every 0s"},
 		"circuit breaker without a window":        {`{"breaker":{"moves":1,"window":"0s"}}`, "breaker: moves, window and pause"},
@@ -77,21 +79,6 @@ func TestErrorsNameInvalidSettings(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
-	}
-}
-
-func TestDurations(t *testing.T) {
-	for raw, want := range map[string]time.Duration{`"5m"`: 5 * time.Minute, `"0s"`: 0, `0`: 0} {
-		var d Duration
-		if err := json.Unmarshal([]byte(raw), &d); err != nil || time.Duration(d) != want {
-			t.Errorf("%s is %s (%v)", raw, time.Duration(d), err)
-		}
-	}
-	for _, raw := range []string{`5`, `""`, `"soon"`, `true`} {
-		var d Duration
-		if err := json.Unmarshal([]byte(raw), &d); err == nil {
-			t.Errorf("%s is %s", raw, time.Duration(d))
-		}
 	}
 }
 

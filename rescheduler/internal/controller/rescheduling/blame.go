@@ -65,7 +65,7 @@ func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 	r.tainting.Add(name, nil, cacheDelay)
 	r.complaints.Clear(name)
 	r.Recorder.Eventf(node.DeepCopy(), nil, corev1.EventTypeWarning, reasonTainted, "Taint",
-		"pods of several workloads failed on this node: no new pods are scheduled to it for %s", time.Duration(r.Config.Blame.TTL))
+		"pods of several workloads failed on this node: no new pods are scheduled to it for %s", r.Config.Blame.TTL.Duration)
 	return nil
 }
 
@@ -106,7 +106,7 @@ func (r *Reconciler) addTaint(ctx context.Context, cached *corev1.Node, now time
 	}
 	after := node.DeepCopy()
 	after.Spec.Taints = append(after.Spec.Taints, corev1.Taint{Key: TaintKey, Effect: corev1.TaintEffectNoSchedule})
-	metav1.SetMetaDataAnnotation(&after.ObjectMeta, TaintUntil, now.Add(time.Duration(r.Config.Blame.TTL)).UTC().Format(time.RFC3339))
+	metav1.SetMetaDataAnnotation(&after.ObjectMeta, TaintUntil, now.Add(r.Config.Blame.TTL.Duration).UTC().Format(time.RFC3339))
 	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(&node, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
 		return false, fmt.Errorf("tainting node %s: %w", node.Name, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -16,7 +17,7 @@ import (
 
 func TestForbiddenEvictionUsesNoBudget(t *testing.T) {
 	config := settings.Default()
-	config.Limits.Workload = settings.Rate{Burst: 1, Every: settings.Duration(time.Hour)}
+	config.Limits.Workload = settings.Rate{Burst: 1, Every: metav1.Duration{Duration: time.Hour}}
 	pod := pods.Make("p", noon.Add(-time.Hour)).Obj()
 	w := newWorld(t, config, refuse(apierrors.NewTooManyRequests("no", 10)), pod)
 	s := w.of(pod, workload("w"))
@@ -33,7 +34,7 @@ func TestForbiddenEvictionUsesNoBudget(t *testing.T) {
 // backwards.
 func TestBudgetsUseCurrentTime(t *testing.T) {
 	config := settings.Default()
-	config.Limits.Workload = settings.Rate{Burst: 2, Every: settings.Duration(10 * time.Second)}
+	config.Limits.Workload = settings.Rate{Burst: 2, Every: metav1.Duration{Duration: 10 * time.Second}}
 	w, owner := newWorld(t, config, interceptor.Funcs{}), workload("w")
 	w.Reconciler.Clock.(*testclock.FakePassiveClock).SetTime(noon.Add(10 * time.Second))
 	granted := 0

@@ -104,7 +104,7 @@ func TestGaugeShowsThatBreakerCloses(t *testing.T) {
 	if open, _, _ := gathered(t, w.Metrics.open); open != 1 {
 		t.Fatalf("after two moves with a limit of one, the gauge is %v", open)
 	}
-	w.Reconciler.Clock.(*testclock.FakePassiveClock).SetTime(noon.Add(time.Duration(config.Breaker.Pause)))
+	w.Reconciler.Clock.(*testclock.FakePassiveClock).SetTime(noon.Add(config.Breaker.Pause.Duration))
 	if open, _, _ := gathered(t, w.Metrics.open); open != 0 {
 		t.Errorf("after the pause, the gauge is %v", open)
 	}

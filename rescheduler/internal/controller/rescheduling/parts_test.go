@@ -71,7 +71,7 @@ func TestFirstObservationIsRemembered(t *testing.T) {
 }
 
 func TestMovesOfHealthySlotAreReturned(t *testing.T) {
-	period := time.Duration(settings.Default().Stabilization)
+	period := settings.Default().Stabilization.Duration
 	owes := memory.Memory{}.Charge(memory.Move{Slot: "w-0", Node: "a", Class: "c", At: noon}).Charge(memory.Move{Slot: "w-1", Node: "b", Class: "c", At: noon})
 	fleet := memory.Memory{}.Charge(memory.Move{Node: "a", Class: "c", At: noon})
 	set, replicas := workload("w"), workload("r")

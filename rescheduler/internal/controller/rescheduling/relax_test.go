@@ -65,7 +65,7 @@ func TestPendingPodsAreReplacedWithinLimits(t *testing.T) {
 		cpus  int
 		want  int
 	}{
-		"one per hour":                     {settings.Rate{Burst: 1, Every: settings.Duration(time.Hour)}, 100, 1},
+		"one per hour":                     {settings.Rate{Burst: 1, Every: metav1.Duration{Duration: time.Hour}}, 100, 1},
 		"as many as the node has room for": {settings.Rate{}, 7, 7},
 		"none on a full node":              {settings.Rate{}, 0, 0},
 	} {

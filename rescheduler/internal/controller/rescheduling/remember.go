@@ -166,7 +166,7 @@ func (r *Reconciler) returned(ctx context.Context, s *scope) (m memory.Memory, a
 	if last.IsZero() || from.IsZero() {
 		return s.memory, 0, nil
 	}
-	period := time.Duration(r.Config.Stabilization)
+	period := r.Config.Stabilization.Duration
 	if last.After(from) {
 		from = last
 	}

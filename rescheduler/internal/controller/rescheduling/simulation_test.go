@@ -336,7 +336,7 @@ func (s *simulation) violated(format string, args ...any) {
 func (s *simulation) checkMoves() {
 	limit := settings.Default().Limits.Workload
 	for _, w := range s.workloads {
-		returns := time.Duration(s.config.Stabilization) < simDay
+		returns := s.config.Stabilization.Duration < simDay
 		if len(w.moves) > w.retries && !returns {
 			s.violated("%s was moved %d times with schedulingRetries %d", w.name, len(w.moves), w.retries)
 		}
@@ -347,8 +347,8 @@ func (s *simulation) checkMoves() {
 			if w.fault != simHealthy && !returns && m.at.After(noon.Add(simSettled)) {
 				s.violated("%s was still moved at %s", w.name, m.at.Sub(noon))
 			}
-			if i >= limit.Burst && m.at.Sub(w.moves[i-limit.Burst].at) < time.Duration(limit.Every) {
-				s.violated("%s was moved more than %d times within %s", w.name, limit.Burst, time.Duration(limit.Every))
+			if i >= limit.Burst && m.at.Sub(w.moves[i-limit.Burst].at) < limit.Every.Duration {
+				s.violated("%s was moved more than %d times within %s", w.name, limit.Burst, limit.Every.Duration)
 			}
 		}
 		if slices.Contains([]simFault{simBroken, simRuntime}, w.fault) && len(w.moves) == 0 {
@@ -369,7 +369,7 @@ func (s *simulation) checkTaints() {
 		}
 		workloads, pods := map[string]bool{}, map[string]bool{}
 		for _, f := range s.faults {
-			if f.node == node.Name && s.now.Sub(f.at) <= time.Duration(promised.Window)+simTick {
+			if f.node == node.Name && s.now.Sub(f.at) <= promised.Window.Duration+simTick {
 				workloads[f.workload], pods[f.pod] = true, true
 			}
 		}
@@ -400,7 +400,7 @@ func TestSimulatedDay(t *testing.T) {
 	for seed := range int64(simSeeds) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			config := tainting()
-			config.Stabilization = settings.Duration(periods[int(seed)%len(periods)])
+			config.Stabilization = metav1.Duration{Duration: periods[int(seed)%len(periods)]}
 			s := newSimulation(t, seed, config).run(simDay)
 			for _, violation := range s.broken {
 				t.Error(violation)
@@ -412,7 +412,7 @@ func TestSimulatedDay(t *testing.T) {
 // The invariants can be violated: each mutant violates one of them.
 func TestMutantsViolateInvariants(t *testing.T) {
 	unlimited := tainting()
-	unlimited.Limits, unlimited.Breaker, unlimited.Stabilization = settings.Limits{}, settings.Breaker{}, settings.Duration(simDay)
+	unlimited.Limits, unlimited.Breaker, unlimited.Stabilization = settings.Limits{}, settings.Breaker{}, metav1.Duration{Duration: simDay}
 	alone := tainting()
 	alone.Blame.MinWorkloads, alone.Blame.MinPods, alone.Blame.Threshold, alone.Blame.MaxShare = 1, 1, 1, 50
 	never := tainting()

@@ -169,7 +169,7 @@ func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl
 	if !placement.Avoids(s.pod, hosts) || s.bare() && !r.Config.BarePods.Recreate { // no controller would recreate it
 		return ctrl.Result{}, nil
 	}
-	if left := max(time.Duration(r.Config.RelaxAfter)-s.now.Sub(since), recoveringUntil(s).Sub(s.now)); left > 0 {
+	if left := max(r.Config.RelaxAfter.Duration-s.now.Sub(since), recoveringUntil(s).Sub(s.now)); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	why, err := r.mayNotRelax(ctx, s)
