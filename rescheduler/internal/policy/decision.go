@@ -57,26 +57,13 @@ type Decision struct {
 // Moves reports whether the decision needs a budget.
 func (d Decision) Moves() bool { return d.Act == Evict || d.Act == Remake }
 
-// Reasons returns the reasons of the published decisions about a row. TooEarly and TooLongAgo are not published.
-func Reasons(row signals.Row, dryRun bool) []string {
-	if row.Action == signals.Never {
-		return []string{NotMovable, NeverMoved}
-	}
-	reasons := []string{NotMovable, NoOtherNode, Exhausted}
-	if row.Siblings {
-		reasons = append(reasons, WorkloadFault)
-	}
-	moves := row.Action == signals.Move
-	if moves {
-		reasons = append(reasons, Recovering, GroupMovedAlready)
-	}
-	switch {
-	case dryRun:
-		return append(reasons, WouldMove)
-	case moves:
-		return append(reasons, Excluded, Moved, LimitReached)
-	}
-	return append(reasons, Excluded)
+// Reasons lists the reasons of published decisions about rows with an action. TooEarly and TooLongAgo are not published.
+var Reasons = map[signals.Action][]string{
+	signals.Never:  {NotMovable, NeverMoved},
+	signals.Record: {NotMovable, NoOtherNode, Exhausted, WorkloadFault, Excluded, WouldMove},
+	signals.Move: {
+		NotMovable, NoOtherNode, Exhausted, WorkloadFault, Excluded, WouldMove, Recovering, GroupMovedAlready, Moved, LimitReached,
+	},
 }
 
 // Facts is the input of a decision about one pod.

@@ -37,30 +37,34 @@ func anything(random *rand.Rand, row signals.Row, dryRun bool) Facts {
 	return f
 }
 
-// TestReasonsMatchDecisions makes decisions about many combinations of facts, and checks that exactly the listed reasons occur.
+// TestReasonsMatchDecisions makes decisions about many combinations of facts, and checks that exactly the listed reasons occur. The action
+// of a row can be configured.
 func TestReasonsMatchDecisions(t *testing.T) {
-	for _, dry := range []bool{false, true} {
+	found := map[signals.Action]map[string]bool{signals.Never: {}, signals.Record: {}, signals.Move: {}}
+	for action, reasons := range found {
 		for _, row := range signals.Default() {
-			want, got := Reasons(row, dry), given(row, dry)
-			slices.Sort(want)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s, dry run %t: %s", row.Name, dry, diff)
+			if row.Action = action; action != signals.Never && row.TTL == 0 {
+				continue // refused by the settings
 			}
+			give(reasons, row, false)
+			give(reasons, row, true)
+		}
+		if diff := cmp.Diff(slices.Sorted(slices.Values(Reasons[action])), slices.Sorted(maps.Keys(reasons))); diff != "" {
+			t.Errorf("%s: %s", action, diff)
 		}
 	}
 }
 
-// given returns the sorted reasons of many decisions about a row, some with an empty budget.
-func given(row signals.Row, dryRun bool) []string {
-	random, found := rand.New(rand.NewPCG(1, 7)), map[string]bool{}
+// give adds the reasons of many decisions about a row, some with an empty budget.
+func give(reasons map[string]bool, row signals.Row, dryRun bool) {
+	random := rand.New(rand.NewPCG(1, 7))
 	for range 600 {
 		d := Decide(anything(random, row, dryRun))
-		found[d.Reason] = true
+		reasons[d.Reason] = true
 		if d.Moves() {
-			found[LimitReached] = true
+			reasons[LimitReached] = true
 		}
 	}
-	delete(found, TooEarly)
-	delete(found, TooLongAgo)
-	return slices.Sorted(maps.Keys(found))
+	delete(reasons, TooEarly)
+	delete(reasons, TooLongAgo)
 }

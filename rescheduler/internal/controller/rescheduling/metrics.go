@@ -54,18 +54,18 @@ func (m *Metrics) follow(open, tainted func() float64) {
 	m.registerer.MustRegister(m.open, m.taints)
 }
 
-// outcomes returns the reasons and signals of all published decisions. There are fewer than 200.
+// outcomes returns the reasons and signals of all published decisions. There are fewer than 250.
 func outcomes(config settings.Rescheduling) [][]string {
 	all := [][]string{{reasonLifted, ""}} // does not depend on a signal of the pod
 	for _, row := range config.Table() {
 		if row.Trigger == signals.Off {
 			continue
 		}
-		for _, reason := range policy.Reasons(row, config.DryRun) {
+		for _, reason := range policy.Reasons[row.Action] {
 			all = append(all, []string{reason, row.Name})
-			if reason == policy.Moved {
-				all = append(all, []string{reasonBlocked, row.Name})
-			}
+		}
+		if row.Action == signals.Move {
+			all = append(all, []string{reasonBlocked, row.Name})
 		}
 	}
 	return all
