@@ -171,7 +171,6 @@ var (
 	Moves               = counter("rescheduler_moves_total", "Attempts to move a pod, by outcome.", "outcome").of(Rescheduler)
 	ReplacementDuration = histogram("rescheduler_replacement_seconds",
 		"Time in seconds from the last failure on the nodes that a replacement pod avoids until the pod is scheduled. Pods created more than 15 minutes after the failure are not counted.").of(Rescheduler)
-	TaintedNodes = gauge("rescheduler_tainted_nodes", "Nodes with a taint because pods failed on them.").of(Rescheduler)
 )
 
 // Metrics of the scheduler plugin, served with those of the scheduler.

@@ -123,7 +123,7 @@ var quiet = map[string]string{
 	"Recreated because a worker did not join": "all join",
 	"Workers that have not joined":            "all join at once",
 	"Recreations of single Jobs":              "no rule requires it",
-	"Circuit breaker and tainted nodes":       "one move opens no breaker, and no node is tainted",
+	"Circuit breaker":                         "one move opens no breaker",
 	"Errors":                                  "there may be none",
 	"Errors of webhooks":                      "no webhook panics, and the API server is not scraped here",
 	"Failed calls":                            "the store responds",

@@ -69,22 +69,6 @@ func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// taintedNodes counts the tainted nodes, for the metric.
-func (r *Reconciler) taintedNodes() (n float64) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // a scrape must not wait for a cache that does not sync
-	defer cancel()
-	all, err := r.Nodes.List(ctx)
-	if err != nil {
-		return 0
-	}
-	for i := range all.All {
-		if isTainted(&all.All[i]) {
-			n++
-		}
-	}
-	return n
-}
-
 // cacheDelay is how long a taint may take to become visible in the cache.
 const cacheDelay = time.Minute
 

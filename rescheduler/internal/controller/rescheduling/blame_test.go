@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
-	"github.com/holdfast-project/holdfast/rescheduler/internal/nodes"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
@@ -117,24 +116,5 @@ func TestOneWorkloadNeverTaintsNode(t *testing.T) {
 func (w *world) accuse(node string) {
 	for i := range 3 {
 		w.complaints.Add(node, fmt.Sprint("p", i), fmt.Sprint("w", i), 3, noon)
-	}
-}
-
-// Taints expire without any pod event.
-func TestTaintedNodesAreCountedOnScrape(t *testing.T) {
-	w := newWorld(t, blaming(), interceptor.Funcs{}, ready("a"), ready("b"))
-	w.accuse("a")
-	clock := w.Reconciler.Clock.(*testclock.FakePassiveClock)
-	w.ok(w.taint(t.Context(), w.of(pods.Make("p", noon).On("a").Obj(), workload("w"))))
-	clock.SetTime(noon.Add(nodes.KeptFor))
-	if count, _, _ := gathered(t, w.Metrics.taints); count != 1 {
-		t.Errorf("the gauge is %v, want 1", count)
-	}
-	clock.SetTime(noon.Add(2 * nodes.KeptFor))
-	node := w.node("a")
-	node.Spec.Taints = nil
-	w.ok(w.Client.Update(t.Context(), node))
-	if count, _, _ := gathered(t, w.Metrics.taints); count != 0 {
-		t.Errorf("the gauge is %v, want 0", count)
 	}
 }

@@ -98,7 +98,7 @@ func New(o Options) *Reconciler {
 		failed: failedPods{pods: map[client.ObjectKey]*corev1.Pod{}}, woken: make(chan event.GenericEvent, 64), rooms: cache(),
 		budgets: policy.NewBudgets(o.Config.Limits, o.Config.Breaker), complaints: policy.NewComplaints(o.Config.Blame), tainting: cache(),
 	}
-	o.Metrics.follow(r.breakerOpen, r.taintedNodes)
+	o.Metrics.follow(r.breakerOpen)
 	return r
 }
 

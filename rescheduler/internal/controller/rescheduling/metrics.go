@@ -22,7 +22,6 @@ type Metrics struct {
 	moves        *prometheus.CounterVec
 	fills        prometheus.Counter
 	open         prometheus.GaugeFunc
-	taints       prometheus.GaugeFunc
 	replacements prometheus.Histogram
 
 	// seen holds the UIDs of the replacements that were observed.
@@ -47,11 +46,10 @@ func NewMetrics(registerer prometheus.Registerer, config settings.Rescheduling) 
 	return m
 }
 
-// follow registers the metrics that are computed at each scrape: whether the breaker is open, and the number of tainted nodes.
-func (m *Metrics) follow(open, tainted func() float64) {
+// follow registers the metric that is computed at each scrape: whether the breaker is open.
+func (m *Metrics) follow(open func() float64) {
 	m.open = meter.GaugeFunc(series.BreakerOpen, open)
-	m.taints = meter.GaugeFunc(series.TaintedNodes, tainted)
-	m.registerer.MustRegister(m.open, m.taints)
+	m.registerer.MustRegister(m.open)
 }
 
 // outcomes returns the reasons and signals of all published decisions. There are fewer than 250.
