@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Match is a row that a pod matches.
@@ -226,19 +228,16 @@ func FailedAt(pod *corev1.Pod) time.Time {
 			last = t.FinishedAt.Time
 		}
 	}
-	if c := Condition(pod, corev1.DisruptionTarget); last.IsZero() && c != nil {
-		last = c.LastTransitionTime.Time
+	return cmp.Or(last, Since(pod, corev1.DisruptionTarget, corev1.ConditionTrue), Since(pod, corev1.PodReady, corev1.ConditionFalse),
+		ptr.Deref(pod.Status.StartTime, metav1.Time{}).Time, pod.CreationTimestamp.Time)
+}
+
+// Since returns the time since which a condition of the pod has had the status, or zero if it has another status.
+func Since(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus) time.Time {
+	if c := Condition(pod, kind); c != nil && c.Status == status {
+		return c.LastTransitionTime.Time
 	}
-	if c := Condition(pod, corev1.PodReady); last.IsZero() && c != nil && c.Status == corev1.ConditionFalse {
-		last = c.LastTransitionTime.Time
-	}
-	if start := pod.Status.StartTime; last.IsZero() && start != nil {
-		last = start.Time
-	}
-	if last.IsZero() {
-		last = pod.CreationTimestamp.Time
-	}
-	return last
+	return time.Time{}
 }
 
 // Condition returns a condition of the pod, or nil if the pod does not have it.

@@ -80,7 +80,7 @@ const (
 
 // bound observes the time from a failure until its replacement is bound, once for each replacement.
 func (m *Metrics) bound(s *scope) {
-	failed, at := failureBehind(s.pod, s.memory), trueSince(s.pod, corev1.PodScheduled)
+	failed, at := failureBehind(s.pod, s.memory), signals.Since(s.pod, corev1.PodScheduled, corev1.ConditionTrue)
 	if failed.IsZero() || at.IsZero() || s.now.Sub(at) >= fresh {
 		return
 	}

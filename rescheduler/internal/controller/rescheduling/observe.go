@@ -249,14 +249,8 @@ func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) e
 }
 
 // readySince returns the time at which the pod became ready, or zero if it is not ready.
-func readySince(pod *corev1.Pod) time.Time { return trueSince(pod, corev1.PodReady) }
-
-// trueSince returns the time at which a condition of the pod became True, according to the API server's clock, or zero if it is not True.
-func trueSince(pod *corev1.Pod, kind corev1.PodConditionType) time.Time {
-	if c := signals.Condition(pod, kind); c != nil && c.Status == corev1.ConditionTrue {
-		return c.LastTransitionTime.Time
-	}
-	return time.Time{}
+func readySince(pod *corev1.Pod) time.Time {
+	return signals.Since(pod, corev1.PodReady, corev1.ConditionTrue)
 }
 
 // metadataOf returns the metadata of a bare pod.
