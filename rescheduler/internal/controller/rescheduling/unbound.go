@@ -185,11 +185,11 @@ func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl
 		return ctrl.Result{RequeueAfter: contended}, nil
 	}
 	defer unlock()
-	host, requests, err := r.findRoom(ctx, s, hosts)
+	host, err := r.findRoom(ctx, s, hosts)
 	if err != nil || host == "" {
 		return ctrl.Result{RequeueAfter: notYet}, err
 	}
-	return r.replace(ctx, s, host, requests)
+	return r.replace(ctx, s, host)
 }
 
 // mayNotRelax returns why the pod must not be replaced, or "" if it may be.
@@ -235,7 +235,7 @@ func ignoresDisruption(p *batchv1.PodFailurePolicy) bool {
 }
 
 // replace lifts the exclusions temporarily and evicts the pod, so that its controller creates another one.
-func (r *Reconciler) replace(ctx context.Context, s *scope, host string, requests corev1.ResourceList) (ctrl.Result, error) {
+func (r *Reconciler) replace(ctx context.Context, s *scope, host string) (ctrl.Result, error) {
 	d := &policy.Decision{
 		Reason: reasonLifted, Warning: true,
 		Message: fmt.Sprintf("no other node fits the pod: it may return to %s", strings.Join(memory.Hosts(s.pod.Annotations), ", ")),
@@ -259,7 +259,6 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, host string, request
 	}
 	r.Metrics.moves.WithLabelValues(string(done)).Inc()
 	if done == moved {
-		r.occupy(host, requests)
 		r.announce(ctx, s, signals.Match{}, d)
 	}
 	return ctrl.Result{}, nil
@@ -276,18 +275,19 @@ func (r *Reconciler) lift(ctx context.Context, s *scope) (outcome, error) {
 	return r.evict(ctx, s.pod, &s.pod.ResourceVersion) // fails if the pod has been bound in the meantime
 }
 
-// roomFor is how long a measurement of a node's free resources is used. Replacements that return to the node in the meantime are
-// subtracted.
+// roomFor is how long a measurement of a node's free resources is used. Pods that may return to the node in the meantime are subtracted,
+// even if they are then not replaced.
 const roomFor = time.Minute
 
-// findRoom returns an excluded node on which the pod would fit now, and the resources that it would take there, or "" if there is none. The
-// cache does not contain resource requests, so findRoom reads the pod, the node and the node's pods from the API server, at most once per
-// roomFor and node.
-func (r *Reconciler) findRoom(ctx context.Context, s *scope, hosts []string) (host string, requests corev1.ResourceList, err error) {
+// findRoom returns an excluded node on which the pod would fit now, or "" if there is none, and reserves the resources there. The cache
+// does not contain resource requests, so findRoom reads the pod, the node and the node's pods from the API server, at most once per roomFor
+// and node.
+func (r *Reconciler) findRoom(ctx context.Context, s *scope, hosts []string) (host string, err error) {
 	all, err := r.Nodes.List(ctx)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
+	var requests corev1.ResourceList
 	fits := placement.Fitting(placement.WithoutExclusions(s.pod, hosts))
 	for _, host := range hosts {
 		if node := all.Get(host); node == nil || !fits(node) {
@@ -296,15 +296,15 @@ func (r *Reconciler) findRoom(ctx context.Context, s *scope, hosts []string) (ho
 		if requests == nil {
 			var pod corev1.Pod
 			if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.pod), &pod); err != nil {
-				return "", nil, client.IgnoreNotFound(err)
+				return "", client.IgnoreNotFound(err)
 			}
 			requests = requestsOf(&pod)
 		}
-		if fits, err := r.hasRoom(ctx, host, requests); err != nil || fits {
-			return host, requests, err
+		if fits, err := r.reserve(ctx, host, requests); err != nil || fits {
+			return host, err
 		}
 	}
-	return "", nil, nil
+	return "", nil
 }
 
 // requestsOf returns the resource requests of a pod. They include 1 for the resource `pods`, which nodes also limit.
@@ -314,7 +314,8 @@ func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 	return requests
 }
 
-func (r *Reconciler) hasRoom(ctx context.Context, host string, requests corev1.ResourceList) (bool, error) {
+// reserve reserves resources on a node, and reports whether the node has enough of them.
+func (r *Reconciler) reserve(ctx context.Context, host string, requests corev1.ResourceList) (bool, error) {
 	r.roomsMu.Lock()
 	defer r.roomsMu.Unlock()
 	known, found := r.rooms.Get(host)
@@ -332,16 +333,8 @@ func (r *Reconciler) hasRoom(ctx context.Context, host string, requests corev1.R
 			return false, nil
 		}
 	}
+	subtract(free, requests)
 	return true, nil
-}
-
-// occupy reserves resources on a node for the replacement of a pod.
-func (r *Reconciler) occupy(host string, requests corev1.ResourceList) {
-	r.roomsMu.Lock()
-	defer r.roomsMu.Unlock()
-	if free, found := r.rooms.Get(host); found {
-		subtract(free.(corev1.ResourceList), requests)
-	}
 }
 
 // freeOn returns the allocatable resources of a node minus the requests of its pods.
