@@ -106,12 +106,12 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 		r.announce(ctx, s, m, d)
 		return ctrl.Result{RequeueAfter: d.After}, nil
 	}
-	refund, why, after := r.take(s.budgetKeys(s.pod.Spec.NodeName))
-	if refund == nil {
-		r.warn(ctx, s, m, policy.LimitReached, fmt.Sprintf("%s on node %s: %s", m.Reason, s.pod.Spec.NodeName, why))
-		return ctrl.Result{RequeueAfter: after}, nil
+	step := func(ctx context.Context, s *scope) (outcome, error) { return r.evict(ctx, s.pod, nil) }
+	if d.Act == policy.Remake {
+		step = r.remake
 	}
-	return r.move(ctx, s, m, d, refund)
+	node := s.pod.Spec.NodeName
+	return r.move(ctx, s, m, d, node, fmt.Sprintf("%s on node %s: ", m.Reason, node), step)
 }
 
 // due reports whether the counted move of another pod of the workload is still blocked by a disruption budget. If the workload were marked
@@ -134,28 +134,31 @@ func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) 
 	return found, err
 }
 
-func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *policy.Decision, refund func()) (ctrl.Result, error) {
-	step := func(ctx context.Context, s *scope) (outcome, error) { return r.evict(ctx, s.pod, nil) }
-	if d.Act == policy.Remake {
-		step = r.remake
+// move moves the pod by the step, if the budgets allow it. node is the one whose budget the move draws on. Warnings begin with the problem.
+func (r *Reconciler) move(
+	ctx context.Context, s *scope, m signals.Match, d *policy.Decision, node, problem string, step func(context.Context, *scope) (outcome, error),
+) (ctrl.Result, error) {
+	refund, why, after := r.take(s.budgetKeys(node))
+	if refund == nil {
+		r.warn(ctx, s, m, policy.LimitReached, problem+why)
+		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	outcome, err := step(ctx, s)
 	if outcome != moved {
 		refund()
 	}
 	if err != nil {
-		return ctrl.Result{}, err
+		return again(err)
 	}
 	r.Metrics.moves.WithLabelValues(string(outcome)).Inc()
 	switch outcome {
 	case moved:
 		r.announce(ctx, s, m, d)
 	case blocked:
-		r.warn(ctx, s, m, reasonBlocked, fmt.Sprintf("%s on node %s: a PodDisruptionBudget does not allow the eviction yet", m.Reason, s.pod.Spec.NodeName))
+		r.warn(ctx, s, m, reasonBlocked, problem+"a PodDisruptionBudget does not allow the eviction yet")
 		return ctrl.Result{RequeueAfter: blockedFor}, nil
 	case contradicted:
-		r.warn(ctx, s, m, policy.NotMovable,
-			fmt.Sprintf("%s on node %s: more than one PodDisruptionBudget selects the pod, so it cannot be evicted: keep only one", m.Reason, s.pod.Spec.NodeName))
+		r.warn(ctx, s, m, policy.NotMovable, problem+"more than one PodDisruptionBudget selects the pod, so it cannot be evicted: keep only one")
 	}
 	return ctrl.Result{}, nil
 }

@@ -245,23 +245,8 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, host string) (ctrl.R
 		r.announce(ctx, s, signals.Match{}, d)
 		return ctrl.Result{}, nil
 	}
-	refund, why, after := r.take(s.budgetKeys(host))
-	if refund == nil {
-		r.warn(ctx, s, signals.Match{}, policy.LimitReached, "no other node fits the pod: "+why)
-		return ctrl.Result{RequeueAfter: after}, nil
-	}
-	done, err := r.lift(ctx, s) // never blocked: disruption budgets do not protect pending pods
-	if done != moved {
-		refund()
-	}
-	if err != nil {
-		return again(err)
-	}
-	r.Metrics.moves.WithLabelValues(string(done)).Inc()
-	if done == moved {
-		r.announce(ctx, s, signals.Match{}, d)
-	}
-	return ctrl.Result{}, nil
+	// The eviction is never blocked: disruption budgets do not protect pending pods.
+	return r.move(ctx, s, signals.Match{}, d, host, "no other node fits the pod: ", r.lift)
 }
 
 func (r *Reconciler) lift(ctx context.Context, s *scope) (outcome, error) {
