@@ -75,8 +75,11 @@ type Reconciler struct {
 	// censuses holds the cached censuses, by the workload's UID.
 	censuses  *expiring.LRUExpireCache
 	ownership *ownership
-	failed    failedPods
 	woken     chan event.GenericEvent
+	// failed holds pods in the Failed phase by name, from the watch event that shows the failure until they are reconciled. A StatefulSet
+	// deletes a failed pod within milliseconds and reuses its name for the replacement. The cache may then contain only the terminating pod
+	// or the replacement, and the failure would be missed. If the process restarts, the pods held here are lost.
+	failed sync.Map
 
 	roomsMu sync.Mutex
 	// rooms holds the free resources of nodes to which pending pods may return, by the node's name.
@@ -95,7 +98,7 @@ func New(o Options) *Reconciler {
 	r := &Reconciler{
 		Options: o, table: o.Config.Table(), observed: newObservationTimes(), reported: lru.New(maxReported),
 		censuses: cache(), unfilled: lru.New(noted), ownership: newOwnership(),
-		failed: failedPods{pods: map[client.ObjectKey]*corev1.Pod{}}, woken: make(chan event.GenericEvent, 64), rooms: cache(),
+		woken: make(chan event.GenericEvent, 64), rooms: cache(),
 		budgets: policy.NewBudgets(o.Config.Limits, o.Config.Breaker), complaints: policy.NewComplaints(o.Config.Blame), tainting: cache(),
 	}
 	o.Metrics.follow(r.breakerOpen)
@@ -191,40 +194,19 @@ func soonest(a, b time.Duration) time.Duration {
 // goneFor is how long a failed pod is still handled after it was deleted.
 const goneFor = 2 * time.Minute
 
-// failedPods holds pods in the Failed phase, from the watch event that shows the failure until they are reconciled. A StatefulSet
-// deletes a failed pod within milliseconds and reuses its name for the replacement. The cache may then contain only the terminating pod
-// or the replacement, and the failure would be missed. If the process restarts, the pods held here are lost.
-type failedPods struct {
-	mu   sync.Mutex
-	pods map[client.ObjectKey]*corev1.Pod
-}
-
-// note adds a pod that has failed on a node. A failure after the deletion is not evidence against the node. Failures of a bare pod are
-// not recorded after it has ended.
-func (f *failedPods) note(pod *corev1.Pod) {
-	if pod.Status.Phase != corev1.PodFailed || pod.Spec.NodeName == "" || !pod.DeletionTimestamp.IsZero() || owners.ControllerUID(pod) == "" {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.pods) < noted {
-		f.pods[client.ObjectKeyFromObject(pod)] = pod
+// noteFailed records a pod that has failed on a node. A failure after the deletion is not evidence against the node. Failures of a bare pod
+// are not recorded after it has ended.
+func (r *Reconciler) noteFailed(pod *corev1.Pod) {
+	if pod.Status.Phase == corev1.PodFailed && pod.Spec.NodeName != "" && pod.DeletionTimestamp.IsZero() && owners.ControllerUID(pod) != "" {
+		r.failed.Store(client.ObjectKeyFromObject(pod), pod)
 	}
 }
 
-// of returns the failed pod with this name, or nil if there is none.
-func (f *failedPods) of(key client.ObjectKey) *corev1.Pod {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.pods[key]
-}
-
-// drop removes a pod that was handled, unless another pod with the same name has failed since.
-func (f *failedPods) drop(pod *corev1.Pod) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if key := client.ObjectKeyFromObject(pod); f.pods[key] != nil && f.pods[key].UID == pod.UID {
-		delete(f.pods, key)
+// dropFailed removes a pod that was handled, unless another pod with the same name has failed since.
+func (r *Reconciler) dropFailed(pod *corev1.Pod) {
+	key := client.ObjectKeyFromObject(pod)
+	if known, found := r.failed.Load(key); found && known.(*corev1.Pod).UID == pod.UID {
+		r.failed.CompareAndDelete(key, known)
 	}
 }
 
@@ -234,7 +216,7 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 func (r *Reconciler) watchPods() handler.EventHandler {
 	enqueue := func(pod client.Object, q queue) {
 		if pod, ok := pod.(*corev1.Pod); ok {
-			r.failed.note(pod)
+			r.noteFailed(pod)
 		}
 		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(pod)})
 	}
@@ -255,7 +237,8 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	stays := err == nil && pod.DeletionTimestamp.IsZero()
 	var result ctrl.Result
-	if failed := r.failed.of(request.NamespacedName); failed != nil && (!stays || failed.UID != pod.UID) {
+	known, _ := r.failed.Load(request.NamespacedName)
+	if failed, found := known.(*corev1.Pod); found && (!stays || failed.UID != pod.UID) {
 		if result, err = r.reconcileGone(ctx, failed); err != nil {
 			return ctrl.Result{}, err
 		}
@@ -265,7 +248,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	now, err := r.Reconcile(ctx, &pod)
 	if err == nil && now.RequeueAfter == 0 && pod.Status.Phase == corev1.PodFailed { // the failure is in the cache
-		r.failed.drop(&pod)
+		r.dropFailed(&pod)
 	}
 	return ctrl.Result{RequeueAfter: soonest(result.RequeueAfter, now.RequeueAfter)}, err
 }
@@ -277,6 +260,6 @@ func (r *Reconciler) reconcileGone(ctx context.Context, pod *corev1.Pod) (ctrl.R
 	if waits := err != nil || result.RequeueAfter > 0; waits && r.Clock.Now().Sub(signals.FailedAt(pod)) < goneFor {
 		return result, err
 	}
-	r.failed.drop(pod)
+	r.dropFailed(pod)
 	return ctrl.Result{}, err
 }

@@ -87,9 +87,10 @@ func TestFailureOfDeletedPodIsRecorded(t *testing.T) {
 			if m := w.remembers(set); m.Times != c.times {
 				t.Errorf("the memory is %+v", m)
 			}
-			if len(w.failed.pods) != 0 {
-				t.Errorf("still recorded: %v", w.failed.pods)
-			}
+			w.failed.Range(func(key, _ any) bool {
+				t.Errorf("still recorded: %v", key)
+				return true
+			})
 		})
 	}
 }
