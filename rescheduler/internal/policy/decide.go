@@ -163,7 +163,7 @@ func (f Facts) failure() memory.Failure {
 	if f.Pod.Failed {
 		failure.At = f.Match.Since
 	}
-	if f.Match.Row.Scope == signals.Slot {
+	if f.Match.Row.BySlot {
 		failure.Slot = f.Pod.Slot
 	}
 	return failure

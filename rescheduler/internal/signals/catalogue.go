@@ -43,75 +43,71 @@ var catalogue = Table{
 		"PodFeatureUnsupported", "AppArmor", "SysctlForbidden", "InitContainerRestartPolicyForbidden"),
 	admission("AdmissionInternal", 10*time.Minute, 1, "InvalidNodeInfo", "UnknownReason", "UnexpectedPredicateFailureType"),
 	admission("VolumeLimit", 10*time.Minute, 0, "VolumeAttachmentLimitExceeded"),
-	free(admission("NodeShutdown", 10*time.Minute, 0, "NodeShutdown")),
+	stopped("NodeShutdown", Phase, 10*time.Minute, "NodeShutdown"),
 
 	// Reasons of pods that were stopped by the node or the cluster. The pod is not at fault, so no move is counted.
 	{
 		Name: "NodePressure", Where: Phase, Reasons: []string{"Evicted"}, Message: func(m string) bool { return !ownLimit(m) },
-		Trigger: Always, Action: Record, Scope: Workload, TTL: 10 * time.Minute,
+		Trigger: Always, Action: Record, TTL: 10 * time.Minute,
 	},
-	free(admission("GracefulShutdown", 10*time.Minute, 0, "Terminated")),
-	free(admission("KubeletPreemption", 5*time.Minute, 0, "Preempting")),
-	{
-		Name: "DeviceTaint", Where: Disruption, Reasons: []string{"DeletionByDeviceTaintManager"},
-		Trigger: Always, Action: Record, Scope: Workload, TTL: 10 * time.Minute,
-	},
-	{
-		Name: "TerminatedByKubelet", Where: Disruption, Reasons: []string{"TerminationByKubelet"},
-		Trigger: Always, Action: Record, Scope: Workload, TTL: 10 * time.Minute,
-	},
+	stopped("GracefulShutdown", Phase, 10*time.Minute, "Terminated"),
+	stopped("KubeletPreemption", Phase, 5*time.Minute, "Preempting"),
+	stopped("DeviceTaint", Disruption, 10*time.Minute, "DeletionByDeviceTaintManager"),
+	stopped("TerminatedByKubelet", Disruption, 10*time.Minute, "TerminationByKubelet"),
 
 	// Signals of containers in bound pods.
 	{
 		Name: "FailsInPlace", Where: Repeat,
-		Trigger: Always, Action: Record, Scope: Slot, Restarts: 3, TTL: 30 * time.Minute,
+		Trigger: Always, Action: Record, BySlot: true, Restarts: 3, TTL: 30 * time.Minute,
 	},
 	{
 		Name: "ContainerLost", Where: Container, Reasons: []string{"ContainerStatusUnknown"},
-		Trigger: Always, Action: Move, Scope: Workload, TTL: 10 * time.Minute, Charged: true, Blame: 1,
+		Trigger: Always, Action: Move, TTL: 10 * time.Minute, Charged: true, Blame: 1,
 	},
 	{
 		Name: "OOMKilled", Where: Loop, Reasons: []string{"OOMKilled"},
-		Trigger: Annotated, Action: Move, Scope: Slot, Restarts: 2, TTL: 30 * time.Minute, Charged: true, Siblings: true,
+		Trigger: Annotated, Action: Move, BySlot: true, Restarts: 2, TTL: 30 * time.Minute, Charged: true, Siblings: true,
 	},
 	{
 		Name: "CrashLoopBackOff", Where: Loop, Reasons: []string{"*"},
-		Trigger: Annotated, Action: Move, Scope: Slot, Restarts: 5, After: 10 * time.Minute, TTL: 30 * time.Minute, Charged: true, Siblings: true,
+		Trigger: Annotated, Action: Move, BySlot: true, Restarts: 5, After: 10 * time.Minute, TTL: 30 * time.Minute, Charged: true, Siblings: true,
 	},
 	{
 		Name: "PostStartHook", Where: Container, Reasons: []string{"PostStartHookError"},
-		Trigger: Annotated, Action: Move, Scope: Slot, After: 10 * time.Minute, TTL: 30 * time.Minute, Charged: true, Siblings: true,
+		Trigger: Annotated, Action: Move, BySlot: true, After: 10 * time.Minute, TTL: 30 * time.Minute, Charged: true, Siblings: true,
 	},
 	{
 		Name: "RuntimeError", Where: Container, Reasons: []string{
 			"CreateContainerError", "RunContainerError", "StartError", "ContainerCannotRun", "PreCreateHookError", "PreStartHookError",
 			"CreatePodSandboxError", "KillPodSandboxError", "ConfigPodSandboxError",
 		},
-		Trigger: Always, Action: Move, Scope: Workload, After: 3 * time.Minute, TTL: 15 * time.Minute, Charged: true, Siblings: true, Blame: 1,
+		Trigger: Always, Action: Move, After: 3 * time.Minute, TTL: 15 * time.Minute, Charged: true, Siblings: true, Blame: 1,
 	},
 	{
 		// A volume that is still attached to another node is detached by force after 6 minutes. This node is not at fault.
 		Name: "SandboxNotReady", Where: Sandbox,
-		Trigger: Always, Action: Move, Scope: Workload, After: 10 * time.Minute, TTL: 15 * time.Minute, Charged: true, Siblings: true, Blame: 1,
+		Trigger: Always, Action: Move, After: 10 * time.Minute, TTL: 15 * time.Minute, Charged: true, Siblings: true, Blame: 1,
 	},
 	{
 		Name: "DeviceUnhealthy", Where: Device, Reasons: []string{"Unhealthy"},
-		Trigger: Off, Action: Move, Scope: Workload, After: time.Minute, TTL: 30 * time.Minute, Charged: true, Blame: 3,
+		Trigger: Off, Action: Move, After: time.Minute, TTL: 30 * time.Minute, Charged: true, Blame: 3,
 	},
 	{
 		Name: "ExitCode", Where: Container, Reasons: []string{"Error"},
-		Trigger: Off, Action: Move, Scope: Slot, TTL: 30 * time.Minute, Charged: true, Siblings: true,
+		Trigger: Off, Action: Move, BySlot: true, TTL: 30 * time.Minute, Charged: true, Siblings: true,
 	},
 }
 
 func admission(name string, ttl time.Duration, blame int, reasons ...string) Row {
 	return Row{
 		Name: name, Where: Phase, Reasons: reasons,
-		Trigger: Always, Action: Move, Scope: Workload, TTL: ttl, Charged: true, Blame: blame,
+		Trigger: Always, Action: Move, TTL: ttl, Charged: true, Blame: blame,
 	}
 }
 
-func free(r Row) Row { r.Action, r.Charged = Record, false; return r }
+func stopped(name string, where Where, ttl time.Duration, reason string) Row {
+	return Row{Name: name, Where: where, Reasons: []string{reason}, Trigger: Always, Action: Record, TTL: ttl}
+}
 
 // ownLimit reports whether the kubelet evicted a pod because it exceeded its own limit. If instead the node was short of a resource, the
 // message begins with "The node ".
@@ -138,14 +134,6 @@ const (
 	Never Action = "Never"
 )
 
-// Scope is the set of pods to which an exclusion applies.
-type Scope string
-
-const (
-	Workload Scope = "Workload" // all pods of the workload, because the node cannot run them
-	Slot     Scope = "Slot"     // pods of the same slot, if the pod has one; others may run there
-)
-
 // Where is the part of the pod status that a row matches.
 type Where int
 
@@ -167,7 +155,9 @@ type Row struct {
 	Message func(message string) bool
 	Trigger Trigger
 	Action  Action
-	Scope   Scope
+	// BySlot means that the exclusion applies to pods of the same slot, if the pod has one, because others may run there. Otherwise it applies
+	// to all pods of the workload, because the node cannot run them.
+	BySlot bool
 	// After is how long the signal must last.
 	After time.Duration
 	// Restarts is the minimum number of container restarts, for Loop and Repeat.

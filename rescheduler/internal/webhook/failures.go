@@ -105,7 +105,7 @@ func (x *Failures) notePod(pod *corev1.Pod, table signals.Table, clock clock.Pas
 		return
 	}
 	f := failure{node: pod.Spec.NodeName, at: now, ttl: m.Row.TTL}
-	if m.Row.Scope == signals.Slot {
+	if m.Row.BySlot {
 		f.slot = owners.Slot(pod)
 	}
 	x.note(owner, f)
