@@ -111,6 +111,18 @@ func TiedTo(volume *corev1.PersistentVolume) bool {
 	return !slices.ContainsFunc(volume.Spec.NodeAffinity.Required.NodeSelectorTerms, open)
 }
 
+// Exclude adds the nodes to the required node affinity of a pod. See Avoid.
+func Exclude(spec *corev1.PodSpec, nodes []string) {
+	if spec.Affinity == nil {
+		spec.Affinity = &corev1.Affinity{}
+	}
+	if spec.Affinity.NodeAffinity == nil {
+		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	a := spec.Affinity.NodeAffinity
+	a.RequiredDuringSchedulingIgnoredDuringExecution = Avoid(a.RequiredDuringSchedulingIgnoredDuringExecution, nodes)
+}
+
 // Avoid returns the required node affinity, which may be nil, with the nodes excluded. The terms are alternatives, so all nodes are
 // excluded in each of them.
 func Avoid(required *corev1.NodeSelector, nodes []string) *corev1.NodeSelector {

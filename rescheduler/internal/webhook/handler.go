@@ -176,20 +176,14 @@ func annotate(pod *corev1.Pod, value string) jsonpatch.Operation {
 	return jsonpatch.NewOperation("add", memory.HostsPath, value)
 }
 
-const affinityPath = "/spec/affinity"
-
-// require returns the operation that adds the smallest missing part of the affinity.
+// require returns the operation that adds the node affinity, or the whole affinity if the pod has none.
 func require(pod *corev1.Pod, hosts []string) jsonpatch.Operation {
-	a := pod.Spec.Affinity
-	required := &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: placement.Avoid(nil, hosts)}
-	switch {
-	case a == nil:
-		return jsonpatch.NewOperation("add", affinityPath, corev1.Affinity{NodeAffinity: required})
-	case a.NodeAffinity == nil:
-		return jsonpatch.NewOperation("add", affinityPath+"/nodeAffinity", required)
+	after := pod.DeepCopy()
+	placement.Exclude(&after.Spec, hosts)
+	if pod.Spec.Affinity == nil {
+		return jsonpatch.NewOperation("add", "/spec/affinity", after.Spec.Affinity)
 	}
-	selector := placement.Avoid(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, hosts)
-	return jsonpatch.NewOperation("add", affinityPath+"/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution", selector)
+	return jsonpatch.NewOperation("add", "/spec/affinity/nodeAffinity", after.Spec.Affinity.NodeAffinity)
 }
 
 // +kubebuilder:webhook:path=/mutate-v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=pods.rescheduler.holdfast.dev,admissionReviewVersions=v1,serviceName=rescheduler-webhook-service,timeoutSeconds=2,reinvocationPolicy=IfNeeded

@@ -163,20 +163,9 @@ func successor(pod *corev1.Pod, hosts []string, mode settings.Mode) *corev1.Pod 
 	// The volume with the service account token stays. The API server adds one only to containers without a mount for it.
 	next.Spec.NodeName, next.Spec.EphemeralContainers, next.Spec.Priority = "", nil, nil
 	if mode == settings.Required && len(hosts) > 0 {
-		avoid(&next.Spec, hosts)
+		placement.Exclude(&next.Spec, hosts)
 	}
 	return next
-}
-
-func avoid(spec *corev1.PodSpec, hosts []string) {
-	if spec.Affinity == nil {
-		spec.Affinity = &corev1.Affinity{}
-	}
-	if spec.Affinity.NodeAffinity == nil {
-		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
-	}
-	a := spec.Affinity.NodeAffinity
-	a.RequiredDuringSchedulingIgnoredDuringExecution = placement.Avoid(a.RequiredDuringSchedulingIgnoredDuringExecution, hosts)
 }
 
 var numbered = regexp.MustCompile(`^(.*)-r(\d{1,6})$`)
