@@ -31,50 +31,38 @@ func (r *Reconciler) Start(ctx context.Context) error {
 	return nil
 }
 
-// Sweep removes the label from namespaces without managed workloads.
+// Sweep forgets controllers without pods, and removes the label from namespaces without managed workloads.
 func (r *Reconciler) Sweep(ctx context.Context) error {
-	if err := r.pruneFamily(ctx); err != nil {
-		return err
-	}
+	var problems []error // an error about one controller or namespace does not affect the others
+	r.ownership.prune(func(direct types.UID) bool {
+		var pods corev1.PodList // listing all pods would copy the cache
+		if err := r.Client.List(ctx, &pods, byOwner(direct), client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+			problems = append(problems, fmt.Errorf("listing pods of a controller: %w", err))
+			return true
+		}
+		return len(pods.Items) > 0
+	})
 	namespaces := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}}
 	if err := r.Client.List(ctx, namespaces, client.MatchingLabels{NamespaceLabel: labelled}); err != nil {
 		return fmt.Errorf("listing namespaces: %w", err)
 	}
-	var problems []error // an error about one namespace does not affect the others
 	for i := range namespaces.Items {
-		problems = append(problems, r.sweep(ctx, namespaces.Items[i].Name))
+		name := namespaces.Items[i].Name
+		needed, err := r.needed(ctx, name)
+		if err == nil && !needed {
+			err = r.setLabel(ctx, name, "")
+		}
+		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
 }
 
-// sweep handles one namespace. Namespaces that are excluded by the configuration do not need the label.
-func (r *Reconciler) sweep(ctx context.Context, namespace string) error {
-	only := r.Config.Namespaces
-	if !slices.Contains(r.Config.ExcludedNamespaces, namespace) && (len(only) == 0 || slices.Contains(only, namespace)) {
-		if needed, err := r.needed(ctx, namespace); err != nil || needed {
-			return err
-		}
-	}
-	return r.setLabel(ctx, namespace, "")
-}
-
-// pruneFamily queries the index for one pod of each controller. Listing all pods would copy the cache.
-func (r *Reconciler) pruneFamily(ctx context.Context) (err error) {
-	r.ownership.prune(func(direct types.UID) bool {
-		var pods corev1.PodList
-		if err == nil {
-			err = r.Client.List(ctx, &pods, byOwner(direct), client.Limit(1), client.UnsafeDisableDeepCopy)
-		}
-		return err != nil || len(pods.Items) > 0
-	})
-	if err != nil {
-		return fmt.Errorf("listing pods of a controller: %w", err)
-	}
-	return nil
-}
-
 // needed reports whether pods in the namespace must pass through the webhook.
 func (r *Reconciler) needed(ctx context.Context, namespace string) (bool, error) {
+	only := r.Config.Namespaces
+	if slices.Contains(r.Config.ExcludedNamespaces, namespace) || len(only) > 0 && !slices.Contains(only, namespace) {
+		return false, nil
+	}
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("listing pods: %w", err)
