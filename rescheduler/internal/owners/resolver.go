@@ -26,14 +26,14 @@ import (
 const (
 	// deepest is the maximum number of owners in a chain.
 	deepest = 8
-	// closedFor is the delay before retrying to read a kind that this program is not allowed to read.
+	// closedFor is the delay before retrying to read a kind that this program is not allowed to list.
 	closedFor = time.Minute
 	// maxKinds is the maximum number of kinds for which a missing permission is remembered.
 	maxKinds = 1024
 )
 
 // Resolver follows owner references. It starts to watch the metadata of a kind when it reads the first object of that kind. Until the cache
-// has synced, or if the program is allowed to read but not to watch the kind, it reads live.
+// has synced, it reads live.
 type Resolver struct {
 	cache  cache.Cache
 	live   client.Reader
@@ -43,8 +43,7 @@ type Resolver struct {
 
 	mu        sync.Mutex
 	informers map[schema.GroupVersionKind]cache.Informer
-	closed    *expiring.LRUExpireCache // kinds that it is not allowed to read
-	unlisted  *expiring.LRUExpireCache // kinds that it is not allowed to list, so that each read is live
+	closed    *expiring.LRUExpireCache // kinds that it is not allowed to list
 }
 
 // NewResolver returns a resolver that reads from a cache, and live until the cache has synced. Newer objects in the ledger take precedence.
@@ -52,7 +51,7 @@ func NewResolver(c cache.Cache, live client.Reader, clock clock.PassiveClock, le
 	return &Resolver{
 		cache: c, live: live, ledger: ledger,
 		informers: map[schema.GroupVersionKind]cache.Informer{},
-		closed:    expiring.NewLRUExpireCacheWithClock(maxKinds, clock), unlisted: expiring.NewLRUExpireCacheWithClock(maxKinds, clock),
+		closed:    expiring.NewLRUExpireCacheWithClock(maxKinds, clock),
 	}
 }
 
@@ -69,7 +68,7 @@ func (r *Resolver) Live(ctx context.Context, owner *metav1.PartialObjectMetadata
 }
 
 // Of returns the owners of an object. The chain ends before an owner that was deleted, whose kind is not served by the cluster, or that
-// this program is not allowed to read. The last owner that could be read is the root.
+// this program is not allowed to list. The last owner that could be read is the root.
 func (r *Resolver) Of(ctx context.Context, o metav1.Object) (Chain, error) {
 	var chain Chain
 	for range deepest {
@@ -119,7 +118,7 @@ func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key c
 	if err != nil {
 		return nil, err
 	}
-	if informer != nil && informer.HasSynced() {
+	if informer.HasSynced() {
 		o := cached(kind)
 		err := r.cache.Get(ctx, key, o)
 		if err == nil && string(o.GetUID()) == uid {
@@ -138,33 +137,19 @@ func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key c
 	return o, nil
 }
 
-// informer returns the informer of a kind, or nil if listing the kind is not allowed. Without permission, an informer would retry forever.
+// informer returns the informer of a kind and starts it if necessary. Without permission to list the kind, it would retry forever, so
+// informer first lists one object.
 func (r *Resolver) informer(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	informer := r.informers[kind]
-	if informer != nil && informer.HasSynced() {
+	if informer, started := r.informers[kind]; started {
 		return informer, nil
 	}
-	if _, probed := r.unlisted.Get(kind); probed {
-		return informer, nil
-	}
-	forbidden, err := r.mayNotList(ctx, kind)
-	if err != nil {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := r.live.List(ctx, list, client.Limit(1)); err != nil {
 		return nil, err
 	}
-	r.unlisted.Add(kind, nil, closedFor)
-	switch {
-	case forbidden && informer != nil:
-		delete(r.informers, kind)
-		return nil, r.cache.RemoveInformer(ctx, metadataOf(kind))
-	case forbidden || informer != nil:
-		return informer, nil
-	}
-	return r.start(ctx, kind)
-}
-
-func (r *Resolver) start(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
 	informer, err := r.cache.GetInformer(ctx, cached(kind), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
@@ -176,17 +161,6 @@ func (r *Resolver) start(ctx context.Context, kind schema.GroupVersionKind) (cac
 	}
 	r.informers[kind] = informer
 	return informer, nil
-}
-
-// mayNotList reports whether listing the kind is forbidden. To find out, it lists one object.
-func (r *Resolver) mayNotList(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := r.live.List(ctx, list, client.Limit(1))
-	if apierrors.IsForbidden(err) {
-		return true, nil
-	}
-	return false, err
 }
 
 // cached returns an empty object of a kind, as the cache contains it. Pods can be owners, too. They are all in the cache as pods, so their
