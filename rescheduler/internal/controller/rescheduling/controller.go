@@ -70,8 +70,6 @@ type Reconciler struct {
 	observed *observationTimes
 	// reported holds the last report about each pod.
 	reported *lru.Cache
-	// unfilled holds the UIDs of workloads with pods that do not have the latest exclusions yet.
-	unfilled *lru.Cache
 	// censuses holds the cached censuses, by the workload's UID.
 	censuses  *expiring.LRUExpireCache
 	ownership *ownership
@@ -97,7 +95,7 @@ func New(o Options) *Reconciler {
 	cache := func() *expiring.LRUExpireCache { return expiring.NewLRUExpireCacheWithClock(noted, o.Clock) }
 	r := &Reconciler{
 		Options: o, table: o.Config.Table(), observed: newObservationTimes(), reported: lru.New(maxReported),
-		censuses: cache(), unfilled: lru.New(noted), ownership: newOwnership(),
+		censuses: cache(), ownership: newOwnership(),
 		woken: make(chan event.GenericEvent, 64), rooms: cache(),
 		budgets: policy.NewBudgets(o.Config.Limits, o.Config.Breaker), complaints: policy.NewComplaints(o.Config.Blame), tainting: cache(),
 	}

@@ -93,8 +93,10 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	case err != nil:
 		return again(err)
 	}
-	if err := r.fillNews(ctx, s, wrote); err != nil {
-		return ctrl.Result{}, err
+	if wrote {
+		if err := r.fillFamily(ctx, s); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	if err := r.taint(ctx, s); err != nil {
 		return ctrl.Result{}, err

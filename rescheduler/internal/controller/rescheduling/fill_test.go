@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
@@ -96,10 +97,11 @@ func TestExclusionsBelongToTemplateOfPod(t *testing.T) {
 	}
 }
 
-// The API server rejects one write. The other pods get their exclusions. This pod gets them at the next attempt, even if nothing new is
-// written by then.
+// The API server rejects one write. The other pods get their exclusions. This pod is reconciled on its own, until it has them.
 func TestRejectedExclusionsAreWrittenLater(t *testing.T) {
 	owner := workload("w")
+	owner.Annotations = avoiding("a").Annotations(noon)
+	owner.Annotations[memory.RetriesAnnotation] = "3"
 	failing := pods.Make("failing", noon).On("a").Change(owned(owner)).Obj()
 	refused := false
 	w := newWorld(t, settings.Default(), interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
@@ -108,13 +110,10 @@ func TestRejectedExclusionsAreWrittenLater(t *testing.T) {
 			return apierrors.NewInternalError(errors.New("refused"))
 		}
 		return c.Patch(ctx, o, patch, opts...)
-	}}, ready("a"), failing,
+	}}, ready("a"), failing, stored(owner),
 		pods.Make("one", noon).On("").Pending().Change(owned(owner)).Obj(), pods.Make("two", noon).On("").Pending().Change(owned(owner)).Obj())
 	s := w.of(failing, owner)
-	s.memory = avoiding("a")
-	if err := w.fillNews(t.Context(), s, true); err == nil {
-		t.Fatal("no write was rejected")
-	}
+	w.ok(w.fillFamily(t.Context(), s))
 	filled := func() (n int) {
 		for _, name := range []string{"one", "two"} {
 			if pod, _ := w.pod(name); len(memory.Hosts(pod.Annotations)) == 1 {
@@ -123,10 +122,11 @@ func TestRejectedExclusionsAreWrittenLater(t *testing.T) {
 		}
 		return n
 	}
-	if n := filled(); n != 1 {
-		t.Errorf("%d of the two pods have exclusions", n)
+	if n := filled(); n != 1 || len(w.woken) != 1 {
+		t.Fatalf("%d of the two pods have exclusions, %d were enqueued", n, len(w.woken))
 	}
-	w.ok(w.fillNews(t.Context(), s, false))
+	_, err := w.reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject((<-w.woken).Object)})
+	w.ok(err)
 	if n := filled(); n != 2 {
 		t.Errorf("%d of the two pods have exclusions at the end", n)
 	}

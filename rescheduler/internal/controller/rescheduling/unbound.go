@@ -46,38 +46,25 @@ func unschedulable(pod *corev1.Pod) *corev1.PodCondition {
 	return c
 }
 
-// fillNews adds to pods the exclusions that were just written to the failure history, or those that an earlier reconcile failed to add.
-func (r *Reconciler) fillNews(ctx context.Context, s *scope, wrote bool) error {
-	if _, behind := r.unfilled.Get(s.subject.UID); !wrote && !behind {
-		return nil
-	}
-	err := r.fillFamily(ctx, s)
-	if err != nil {
-		r.unfilled.Add(s.subject.UID, nil)
-	} else {
-		r.unfilled.Remove(s.subject.UID)
-	}
-	return err
-}
-
 // fillFamily adds the exclusions to all pods of the workload that were admitted before the failure was recorded and are not bound yet. When
-// the moves are used up, it removes the exclusions.
+// the moves are used up, it removes the exclusions. If that fails for a pod, the pod is enqueued, because its own reconcile is repeated until
+// it succeeds.
 func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 	if s.bare() {
 		return nil
 	}
+	var problem error
 	if s.memory.Exhausted {
-		if err := r.fill(ctx, s, s.pod); err != nil {
-			return err
-		}
+		problem = r.fill(ctx, s, s.pod)
 	}
-	var problems []error // an error about one pod does not affect the others
+	var failed []client.ObjectKey
 	err := r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) {
-		if pod.Spec.NodeName == "" && pod.DeletionTimestamp.IsZero() {
-			problems = append(problems, r.fill(ctx, s, pod))
+		if pod.Spec.NodeName == "" && pod.DeletionTimestamp.IsZero() && r.fill(ctx, s, pod) != nil {
+			failed = append(failed, client.ObjectKeyFromObject(pod))
 		}
 	})
-	return errors.Join(append(problems, err)...)
+	r.enqueue(failed...)
+	return errors.Join(problem, err)
 }
 
 // kin calls visit for each pod of the workload, regardless of which of its controllers owns the pod.
