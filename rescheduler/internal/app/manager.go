@@ -53,7 +53,7 @@ func (o *Options) add(ctx context.Context, mgr ctrl.Manager, handler *webhook.Ha
 	}
 	pods := rescheduling.New(rescheduling.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: handler.Nodes, Owners: handler.Owners, Ledger: ledger,
-		Recorder: mgr.GetEventRecorder(rescheduling.Name), Metrics: rescheduling.NewMetrics(o.Registry, o.Rescheduling),
+		Recorder: mgr.GetEventRecorder(rescheduling.Name), Registry: o.Registry,
 		Clock: clock.RealClock{}, Config: o.Rescheduling,
 	})
 	handler.Owners.Notify(pods.Wake)

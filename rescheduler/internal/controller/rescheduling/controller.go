@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
@@ -57,7 +58,7 @@ type Options struct {
 	// Ledger is the ledger used by Owners.
 	Ledger   *owners.Ledger
 	Recorder events.EventRecorder
-	Metrics  *Metrics
+	Registry prometheus.Registerer // for the metrics
 	Clock    clock.PassiveClock
 	Config   settings.Rescheduling
 }
@@ -66,6 +67,7 @@ type Options struct {
 type Reconciler struct {
 	Options
 
+	metrics  *metrics
 	table    signals.Table
 	observed *observationTimes
 	// reported holds the last report about each pod.
@@ -99,7 +101,7 @@ func New(o Options) *Reconciler {
 		woken: make(chan event.GenericEvent, 64), rooms: cache(),
 		budgets: policy.NewBudgets(o.Config.Limits, o.Config.Breaker), complaints: policy.NewComplaints(o.Config.Blame), tainting: cache(),
 	}
-	o.Metrics.follow(r.breakerOpen)
+	r.metrics = newMetrics(o.Registry, o.Config, r.breakerOpen)
 	return r
 }
 

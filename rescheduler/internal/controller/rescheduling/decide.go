@@ -152,7 +152,7 @@ func (r *Reconciler) move(
 	if err != nil {
 		return again(err)
 	}
-	r.Metrics.moves.WithLabelValues(string(outcome)).Inc()
+	r.metrics.moves.WithLabelValues(string(outcome)).Inc()
 	switch outcome {
 	case moved:
 		r.announce(ctx, s, m, d)

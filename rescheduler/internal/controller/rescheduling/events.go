@@ -65,7 +65,7 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, m signals.Match, d 
 		kind = corev1.EventTypeWarning
 	}
 	r.send(s.pod.DeepCopy(), nil, kind, d.Reason, d.Message)
-	r.Metrics.decisions.WithLabelValues(d.Reason, m.Row.Name).Inc()
+	r.metrics.decisions.WithLabelValues(d.Reason, m.Row.Name).Inc()
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason, "workload", s.subject.Kind+"/"+s.subject.Name)
 	// If many pods fail in the same way on one node, the event about the workload is sent only for the first.
 	if s.bare() || !r.changed(s.subject.UID, d.Reason, fmt.Sprint(m.Row.Name, " ", s.pod.Spec.NodeName, " ", s.memory.Times)) {

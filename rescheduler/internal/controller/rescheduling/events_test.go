@@ -27,7 +27,7 @@ func (h heard) Eventf(o, _ runtime.Object, _, _, _, _ string, _ ...any) {
 // hundreds of times, and copied to its ReplicaSet each time.
 func TestWorkloadGetsOneEventForManyPods(t *testing.T) {
 	events := heard{}
-	r := &Reconciler{Options: Options{Metrics: NewMetrics(prometheus.NewRegistry(), settings.Default()), Recorder: events}, reported: lru.New(maxReported)}
+	r := &Reconciler{Options: Options{Recorder: events}, metrics: newMetrics(prometheus.NewRegistry(), settings.Default(), closed), reported: lru.New(maxReported)}
 	for i := range 100 {
 		s := &scope{
 			pod: pods.Make(fmt.Sprint("p", i), noon).Obj(), now: noon, chain: owners.Chain{{}},

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Metrics holds the metrics of the controller. No label names a node, pod or workload.
-type Metrics struct {
+// metrics holds the metrics of the controller. No label names a node, pod or workload.
+type metrics struct {
 	decisions    *prometheus.CounterVec
 	moves        *prometheus.CounterVec
 	fills        prometheus.Counter
@@ -26,30 +26,23 @@ type Metrics struct {
 
 	// seen holds the UIDs of the replacements that were observed.
 	seen *lru.Cache
-
-	registerer prometheus.Registerer
 }
 
-// NewMetrics registers the metrics. The configuration determines which decisions are possible.
-func NewMetrics(registerer prometheus.Registerer, config settings.Rescheduling) *Metrics {
-	m := &Metrics{
+// newMetrics registers the metrics. The configuration determines which decisions are possible. open returns 1 while the circuit breaker is
+// open, and 0 otherwise.
+func newMetrics(registerer prometheus.Registerer, config settings.Rescheduling, open func() float64) *metrics {
+	m := &metrics{
 		decisions:    meter.CounterVec(series.Decisions),
 		moves:        meter.CounterVec(series.Moves),
 		fills:        meter.Counter(series.FilledPods),
 		replacements: meter.Histogram(series.ReplacementDuration, []float64{0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300}),
+		open:         meter.GaugeFunc(series.BreakerOpen, open),
 		seen:         lru.New(maxReported),
-		registerer:   registerer,
 	}
-	registerer.MustRegister(m.decisions, m.moves, m.fills, m.replacements)
+	registerer.MustRegister(m.decisions, m.moves, m.fills, m.replacements, m.open)
 	meter.Zero(m.moves, []string{string(moved)}, []string{string(blocked)}, []string{string(contradicted)}, []string{string(gone)})
 	meter.Zero(m.decisions, outcomes(config)...)
 	return m
-}
-
-// follow registers the metric that is computed at each scrape: whether the breaker is open.
-func (m *Metrics) follow(open func() float64) {
-	m.open = meter.GaugeFunc(series.BreakerOpen, open)
-	m.registerer.MustRegister(m.open)
 }
 
 // outcomes returns the reasons and signals of all published decisions. There are fewer than 250.
@@ -79,7 +72,7 @@ const (
 )
 
 // bound observes the time from a failure until its replacement is bound, once for each replacement.
-func (m *Metrics) bound(s *scope) {
+func (m *metrics) bound(s *scope) {
 	failed, at := failureBehind(s.pod, s.memory), signals.Since(s.pod, corev1.PodScheduled, corev1.ConditionTrue)
 	if failed.IsZero() || at.IsZero() || s.now.Sub(at) >= fresh {
 		return

@@ -18,11 +18,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
+// closed is the state of a circuit breaker.
+func closed() float64 { return 0 }
+
 // counted returns the decisions for which a configuration creates counters at startup, as "reason signal".
 func counted(t *testing.T, config settings.Rescheduling) (all []string) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	NewMetrics(registry, config)
+	newMetrics(registry, config, closed)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -101,11 +104,11 @@ func TestGaugeShowsThatBreakerCloses(t *testing.T) {
 	for range 2 {
 		w.take(w.of(pods.Make("p", noon).On("a").Change(owned(of)).Obj(), of).budgetKeys("a"))
 	}
-	if open, _, _ := gathered(t, w.Metrics.open); open != 1 {
+	if open, _, _ := gathered(t, w.metrics.open); open != 1 {
 		t.Fatalf("after two moves with a limit of one, the gauge is %v", open)
 	}
 	w.Reconciler.Clock.(*testclock.FakePassiveClock).SetTime(noon.Add(config.Breaker.Pause.Duration))
-	if open, _, _ := gathered(t, w.Metrics.open); open != 0 {
+	if open, _, _ := gathered(t, w.metrics.open); open != 0 {
 		t.Errorf("after the pause, the gauge is %v", open)
 	}
 }
@@ -129,7 +132,7 @@ func TestReplacementsAreObservedOnce(t *testing.T) {
 		"with an exclusion of a node without failures":      {minutes(0.1), minutes(0.2), minutes(0.2), `["c"]`, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := NewMetrics(prometheus.NewRegistry(), settings.Default())
+			m := newMetrics(prometheus.NewRegistry(), settings.Default(), closed)
 			pod := pods.Make("p", c.made).On("b").Condition(corev1.PodScheduled, corev1.ConditionTrue, "", c.bound).Change(func(p *corev1.Pod) {
 				p.Annotations = map[string]string{memory.HostsAnnotation: c.hosts}
 			}).Obj()

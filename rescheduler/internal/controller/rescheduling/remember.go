@@ -133,7 +133,7 @@ func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) (known bool, err 
 
 // restore handles healthy pods. If a slot has been healthy for long enough, its moves no longer count. Expired entries are dropped.
 func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error) {
-	r.Metrics.bound(s)
+	r.metrics.bound(s)
 	if s.bare() {
 		return ctrl.Result{}, r.retire(ctx, s)
 	}

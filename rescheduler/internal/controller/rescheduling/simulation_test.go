@@ -119,7 +119,7 @@ func newSimulation(t *testing.T, seed int64, config settings.Rescheduling) *simu
 func (s *simulation) restart() {
 	s.r = New(Options{
 		Client: s.simCluster, Live: s.simCluster, Nodes: nodes.NewLister(s.simCluster, s.clock), Owners: s.simCluster, Ledger: owners.NewLedger(), Recorder: heard{},
-		Metrics: NewMetrics(prometheus.NewRegistry(), s.config), Clock: s.clock, Config: s.config,
+		Registry: prometheus.NewRegistry(), Clock: s.clock, Config: s.config,
 	})
 }
 

@@ -110,7 +110,7 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 	}
 	err = r.annotate(ctx, pod, memory.FormatHosts(memory.MergeHosts(want, have)))
 	if err == nil {
-		r.Metrics.fills.Inc()
+		r.metrics.fills.Inc()
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func newWorld(t *testing.T, config settings.Rescheduling, funcs interceptor.Func
 	}
 	clock := testclock.NewFakePassiveClock(noon)
 	w.Reconciler = New(Options{
-		Client: c, Live: c, Nodes: nodes.NewLister(c, clock), Owners: w.known, Ledger: owners.NewLedger(), Recorder: w.heard, Metrics: NewMetrics(prometheus.NewRegistry(), config),
+		Client: c, Live: c, Nodes: nodes.NewLister(c, clock), Owners: w.known, Ledger: owners.NewLedger(), Recorder: w.heard, Registry: prometheus.NewRegistry(),
 		Clock: clock, Config: config,
 	})
 	return w
