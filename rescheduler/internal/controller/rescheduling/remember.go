@@ -19,16 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// DecisionAnnotation is the annotation on a workload that holds the last decision about one of its pods, a LastDecision in JSON.
+// DecisionAnnotation is the annotation on a workload that holds the last decision about one of its pods.
 const DecisionAnnotation = "holdfast.dev/rescheduling-decision"
-
-// LastDecision is the value of DecisionAnnotation.
-type LastDecision struct {
-	Time    string `json:"time"`
-	Pod     string `json:"pod"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-}
 
 // remember writes the failure history and the reason for the decision. It reports whether anything was written.
 func (r *Reconciler) remember(ctx context.Context, s *scope, d *policy.Decision) (wrote bool, err error) {
@@ -57,9 +49,11 @@ func same(have, want map[string]string) bool {
 	return true
 }
 
+// lastDecision returns the value of DecisionAnnotation.
 func lastDecision(s *scope, d *policy.Decision) string {
-	decision := LastDecision{s.now.UTC().Format(time.RFC3339), s.pod.Name, d.Reason, notes.Truncate(d.Message, notes.MaxLength)}
-	content, _ := json.Marshal(decision) // four strings always marshal
+	content, _ := json.Marshal(map[string]string{ // strings always marshal
+		"time": s.now.UTC().Format(time.RFC3339), "pod": s.pod.Name, "reason": d.Reason, "message": notes.Truncate(d.Message, notes.MaxLength),
+	})
 	return string(content)
 }
 
