@@ -96,7 +96,7 @@ type Reconciler struct {
 func New(o Options) *Reconciler {
 	cache := func() *expiring.LRUExpireCache { return expiring.NewLRUExpireCacheWithClock(noted, o.Clock) }
 	r := &Reconciler{
-		Options: o, table: o.Config.Table(), observed: newObservationTimes(), reported: lru.New(maxReported),
+		Options: o, table: o.Config.Table(), observed: &observationTimes{lru.New(noted)}, reported: lru.New(maxReported),
 		censuses: cache(), ownership: newOwnership(),
 		woken: make(chan event.GenericEvent, 64), rooms: cache(),
 		budgets: policy.NewBudgets(o.Config.Limits, o.Config.Breaker), complaints: policy.NewComplaints(o.Config.Blame), tainting: cache(),

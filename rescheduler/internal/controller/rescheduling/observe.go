@@ -104,7 +104,7 @@ func (r *Reconciler) match(s *scope) []signals.Match {
 	matches = slices.DeleteFunc(matches, func(m signals.Match) bool { return m.Row.Trigger == signals.Annotated && !s.annotated })
 	for _, row := range r.table {
 		if !slices.ContainsFunc(matches, func(m signals.Match) bool { return m.Row.Name == row.Name }) {
-			r.observed.forget(s.pod.UID, row.Name)
+			r.observed.Remove(observationKey{s.pod.UID, row.Name})
 		}
 	}
 	for i := range matches {
@@ -263,22 +263,21 @@ const noted = 16384
 
 // observationTimes records when a signal was first observed on a pod, for signals without a timestamp in the pod's status. The times are
 // lost when the process restarts: the grace period of each pod then starts again.
-type observationTimes struct{ first *lru.Cache }
+type observationTimes struct{ *lru.Cache }
 
+// observationKey names a row that a pod matches.
 type observationKey struct {
 	pod types.UID
 	row string
 }
 
-func newObservationTimes() *observationTimes { return &observationTimes{lru.New(noted)} }
-
 // since returns the time at which the signal was first observed on the pod.
 func (d *observationTimes) since(pod types.UID, row string, now time.Time) time.Time {
 	key := observationKey{pod, row}
-	if first, found := d.first.Get(key); found {
+	if first, found := d.Get(key); found {
 		return first.(time.Time)
 	}
-	d.first.Add(key, now)
+	d.Add(key, now)
 	return now
 }
 
@@ -287,12 +286,12 @@ const recovery = "\x00recovery"
 
 // markRecovering records that the pod is waiting for its workload to recover.
 func (d *observationTimes) markRecovering(pod types.UID) {
-	d.first.Add(observationKey{pod, recovery}, time.Time{})
+	d.Add(observationKey{pod, recovery}, time.Time{})
 }
 
 // awaitsRecovery reports whether the pod is waiting for a recovery whose end has not been observed yet.
 func (d *observationTimes) awaitsRecovery(pod types.UID) bool {
-	at, waited := d.first.Get(observationKey{pod, recovery})
+	at, waited := d.Get(observationKey{pod, recovery})
 	return waited && at.(time.Time).IsZero()
 }
 
@@ -300,18 +299,13 @@ func (d *observationTimes) awaitsRecovery(pod types.UID) bool {
 // the workload is recovering, and if the pod is not waiting.
 func (d *observationTimes) recovered(pod types.UID, until, now time.Time) time.Time {
 	key := observationKey{pod, recovery}
-	at, waited := d.first.Get(key)
+	at, waited := d.Get(key)
 	switch {
 	case !waited || !until.IsZero():
 		return time.Time{}
 	case at.(time.Time).IsZero():
-		d.first.Add(key, now)
+		d.Add(key, now)
 		return now
 	}
 	return at.(time.Time)
-}
-
-// forget removes a row that the pod no longer matches.
-func (d *observationTimes) forget(pod types.UID, row string) {
-	d.first.Remove(observationKey{pod, row})
 }

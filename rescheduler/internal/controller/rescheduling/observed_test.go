@@ -3,10 +3,12 @@ package rescheduling
 import (
 	"testing"
 	"time"
+
+	"k8s.io/utils/lru"
 )
 
 func TestEndOfAwaitedRecoveryIsReportedOnce(t *testing.T) {
-	d, later := newObservationTimes(), noon.Add(time.Minute)
+	d, later := &observationTimes{lru.New(noted)}, noon.Add(time.Minute)
 	if at := d.recovered("p", time.Time{}, noon); !at.IsZero() {
 		t.Errorf("without a wait, the end was reported at %s", at)
 	}

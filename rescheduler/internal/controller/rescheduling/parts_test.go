@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -59,12 +60,12 @@ func TestSuccessorHasNoFieldsOfCluster(t *testing.T) {
 }
 
 func TestFirstObservationIsRemembered(t *testing.T) {
-	d := newObservationTimes()
+	d := &observationTimes{lru.New(noted)}
 	d.since("p", "row", noon)
 	if got := d.since("p", "row", noon.Add(time.Hour)); !got.Equal(noon) {
 		t.Errorf("since %s", got)
 	}
-	d.forget("p", "row")
+	d.Remove(observationKey{"p", "row"})
 	if got := d.since("p", "row", noon.Add(time.Hour)); !got.Equal(noon.Add(time.Hour)) {
 		t.Errorf("after it was healthy, since %s", got)
 	}
