@@ -220,18 +220,13 @@ const severalNodes = 2
 // the siblings that are currently failing are combined, unless siblings are healthy on more nodes than that.
 func suspectsWorkload(f Facts) bool {
 	failing := f.Workload.Memory.FailedOn(f.Pod.Slot, f.Match.Row.Name)
-	if f.Pod.Slot != "" && without(f.Node.Name, failing) >= severalNodes {
+	delete(failing, f.Node.Name)
+	if f.Pod.Slot != "" && len(failing) >= severalNodes {
 		return true
 	}
 	maps.Copy(failing, f.Siblings.Failing)
-	against := without(f.Node.Name, failing)
-	return against >= severalNodes && without(f.Node.Name, f.Siblings.Well) <= against
-}
-
-// without returns the number of nodes other than the given one.
-func without(node string, nodes map[string]bool) int {
-	if nodes[node] {
-		return len(nodes) - 1
-	}
-	return len(nodes)
+	well := maps.Clone(f.Siblings.Well)
+	delete(failing, f.Node.Name)
+	delete(well, f.Node.Name)
+	return len(failing) >= severalNodes && len(well) <= len(failing)
 }
