@@ -18,7 +18,6 @@ import (
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... output:rbac:dir=../../../charts/jobset-controller/files/rbac
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../../charts/jobset-controller/files/webhook
-//go:generate go run ../webhook/narrow ../../../charts/jobset-controller/files/webhook/manifests.yaml
 
 func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	if err := jobset.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {

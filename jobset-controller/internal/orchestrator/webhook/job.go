@@ -22,7 +22,6 @@ import (
 
 //go:generate env GOWORK=off go tool -modfile=../../../../tools/codegen/go.mod controller-gen rbac:roleName=orchestrator-role,fileName=orchestrator.yaml paths=. paths=.. output:rbac:dir=../../../../charts/holdfast-inplace/files/rbac
 //go:generate env GOWORK=off go tool -modfile=../../../../tools/codegen/go.mod controller-gen webhook paths=. output:webhook:dir=../../../../charts/holdfast-inplace/files/webhook
-//go:generate go run ../../webhook/narrow ../../../../charts/holdfast-inplace/files/webhook/manifests.yaml
 
 // +kubebuilder:webhook:path=/mutate-batch-v1-job,mutating=true,failurePolicy=ignore,sideEffects=None,groups=batch,resources=jobs,verbs=create,versions=v1,name=mjob.holdfast.dev,admissionReviewVersions=v1,serviceName=holdfast-inplace-webhook-service
 // +kubebuilder:webhookconfiguration:mutating=true,name=holdfast-inplace
