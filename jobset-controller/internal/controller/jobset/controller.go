@@ -79,7 +79,8 @@ type Options struct {
 // Reconciler reconciles JobSets.
 type Reconciler struct {
 	Options
-	report *reporter
+	// reported holds the warnings that were emitted, see warnOnce.
+	reported *lru.Cache
 	// written records the time of the last status write of each JobSet.
 	written *lru.Cache
 	// counters limits the writes of intermediate counts.
@@ -99,7 +100,7 @@ func New(o Options) *Reconciler {
 		o.Clock = clock.RealClock{}
 	}
 	return &Reconciler{
-		Options: o, report: newReporter(o.Recorder), written: lru.New(cacheSize),
+		Options: o, reported: lru.New(cacheSize), written: lru.New(cacheSize),
 		counters:  flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(progressRate, progressRate, o.Clock),
 		notBefore: newNotBefore(o.Clock), recreations: lru.New(cacheSize),
 	}
@@ -235,15 +236,15 @@ func (s *scope) builder() *plan.Builder {
 // reportAgents warns about problems that prevent in-place restarts. The Jobs run without them.
 func (r *Reconciler) reportAgents(s *scope) {
 	for _, warning := range s.agents.assessment.Warnings {
-		r.report.warnOnce(s.jobSet, inPlaceDoubtful, warning, warning)
+		r.warnOnce(s.jobSet, inPlaceDoubtful, warning)
 	}
 	for i := range s.jobSet.Spec.ReplicatedJobs {
 		if rjob := s.jobSet.Spec.ReplicatedJobs[i].Name; s.agents.plan.Spares(i) > 0 && !s.supportsSpares(rjob) {
-			r.report.warnOnce(s.jobSet, sparesLater, rjob, "the workers of replicatedJob "+rjob+" run without spares; spares are added when its Jobs are recreated")
+			r.warnOnce(s.jobSet, sparesLater, "the workers of replicatedJob "+rjob+" run without spares; spares are added when its Jobs are recreated")
 		}
 	}
 	if s.agents.lacks != "" {
-		r.report.warnOnce(s.jobSet, inPlaceNotConfigured, s.agents.lacks, s.agents.lacks+"; the jobs run without in-place restarts")
+		r.warnOnce(s.jobSet, inPlaceNotConfigured, s.agents.lacks+"; the jobs run without in-place restarts")
 		return
 	}
 	then := "; the jobs run without in-place restarts"
@@ -251,6 +252,6 @@ func (r *Reconciler) reportAgents(s *scope) {
 		then = keepsAgents
 	}
 	for _, problem := range s.agents.assessment.Problems {
-		r.report.warnOnce(s.jobSet, inPlaceRefused, problem.Error(), problem.Error()+then)
+		r.warnOnce(s.jobSet, inPlaceRefused, problem.Error()+then)
 	}
 }

@@ -49,7 +49,7 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 		return refused.unlessRefused(job, r.createJob(ctx, s.jobSet, job))
 	})
 	if err != nil {
-		r.report.warn(s.jobSet, jobCreationFailed, err.Error())
+		r.warn(s.jobSet, jobCreationFailed, err.Error())
 	}
 	again = soonest(again, r.noteRefused(s, missing, refused.of))
 	if len(missing) >= maxCreates {
@@ -78,7 +78,7 @@ func (r *Reconciler) noteRefused(s *scope, tried []*batchv1.Job, refused map[str
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		r.report.warn(s.jobSet, jobCreationFailed, err.Error())
+		r.warn(s.jobSet, jobCreationFailed, err.Error())
 	}
 	return result
 }

@@ -143,7 +143,7 @@ func (r *Reconciler) releasePod(ctx context.Context, s *scope, pod *corev1.Pod, 
 	if err := ignoreNotFound("deleting stuck pod "+pod.Name, err); err != nil {
 		return err
 	}
-	r.report.warn(s.jobSet, podReleased, fmt.Sprintf("pod %s was deleted without waiting for its containers: it should have terminated by %s, and %s",
+	r.warn(s.jobSet, podReleased, fmt.Sprintf("pod %s was deleted without waiting for its containers: it should have terminated by %s, and %s",
 		pod.Name, pod.DeletionTimestamp.UTC().Format(time.RFC3339), evidence))
 	return nil
 }

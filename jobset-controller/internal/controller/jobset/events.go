@@ -4,8 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/lru"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
@@ -61,31 +59,22 @@ func normal(reason, message string) notice { return notice{corev1.EventTypeNorma
 
 func warning(reason, message string) notice { return notice{corev1.EventTypeWarning, reason, message} }
 
-type reporter struct {
-	recorder events.EventRecorder
-	reported *lru.Cache
-}
-
-func newReporter(recorder events.EventRecorder) *reporter {
-	return &reporter{recorder: recorder, reported: lru.New(cacheSize)}
-}
-
 // send omits the version of the JobSet, because repeated events form a series only if they refer to the same version.
-func (r *reporter) send(js *v1alpha2.JobSet, n notice) {
+func (r *Reconciler) send(js *v1alpha2.JobSet, n notice) {
 	about := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: js.Namespace, Name: js.Name, UID: js.UID}}
-	r.recorder.Eventf(about, nil, n.kind, notes.Truncate(n.reason, maxReason), eventAction, "%s", notes.Truncate(n.message, notes.MaxLength))
+	r.Recorder.Eventf(about, nil, n.kind, notes.Truncate(n.reason, maxReason), eventAction, "%s", notes.Truncate(n.message, notes.MaxLength))
 }
 
-func (r *reporter) warn(js *v1alpha2.JobSet, reason, message string) {
+func (r *Reconciler) warn(js *v1alpha2.JobSet, reason, message string) {
 	r.send(js, warning(reason, message))
 }
 
-// warnOnce emits a warning once per JobSet, reason and value, regardless of how often the JobSet is reconciled.
-func (r *reporter) warnOnce(js *v1alpha2.JobSet, reason, value, message string) {
+// warnOnce emits the same warning only once per JobSet, regardless of how often the JobSet is reconciled.
+func (r *Reconciler) warnOnce(js *v1alpha2.JobSet, reason, message string) {
 	key := struct {
-		uid           types.UID
-		reason, value string
-	}{js.UID, reason, value}
+		uid             types.UID
+		reason, message string
+	}{js.UID, reason, message}
 	if _, reported := r.reported.Get(key); reported {
 		return
 	}
@@ -99,7 +88,7 @@ func (r *Reconciler) reportProblems(s *scope) {
 		return
 	}
 	for _, p := range s.problems {
-		r.report.warnOnce(s.jobSet, invalidAnnotation[p.Annotation], p.Value, p.Message+"; the annotation is ignored")
+		r.warnOnce(s.jobSet, invalidAnnotation[p.Annotation], p.Message+"; the annotation is ignored")
 	}
 	r.reportAgents(s)
 	r.reportPlacement(s)
@@ -111,7 +100,7 @@ func (r *Reconciler) reportPlacement(s *scope) {
 		return
 	}
 	for _, owner := range policy.PlacedByWebhook(s.jobSet) {
-		r.report.warnOnce(s.jobSet, placementNotEnforced, owner, "annotation "+v1alpha2.ExclusiveKey+" of "+owner+
+		r.warnOnce(s.jobSet, placementNotEnforced, "annotation "+v1alpha2.ExclusiveKey+" of "+owner+
 			" is passed on to the jobs but not enforced, because the manager serves no webhooks; they may share a topology domain")
 	}
 }

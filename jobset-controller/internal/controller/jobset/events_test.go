@@ -23,13 +23,13 @@ func (n *recordedNotes) Eventf(regarding, _ runtime.Object, kind, reason, _, not
 
 func TestWarnOnce(t *testing.T) {
 	var sent recordedNotes
-	r := newReporter(&sent)
+	r := New(Options{Recorder: &sent})
 	a, b := MakeJobSet("a").Obj(), MakeJobSet("b").Obj()
 	for range 2 {
-		r.warnOnce(a, "R", "x", "x is wrong")
-		r.warnOnce(a, "R", "y", "y is wrong")
-		r.warnOnce(a, "S", "x", "x is odd")
-		r.warnOnce(b, "R", "x", "x is wrong")
+		r.warnOnce(a, "R", "x is wrong")
+		r.warnOnce(a, "R", "y is wrong")
+		r.warnOnce(a, "S", "x is odd")
+		r.warnOnce(b, "R", "x is wrong")
 	}
 	want := recordedNotes{"a Warning R: x is wrong", "a Warning R: y is wrong", "a Warning S: x is odd", "b Warning R: x is wrong"}
 	if diff := cmp.Diff(want, sent); diff != "" {
@@ -39,7 +39,7 @@ func TestWarnOnce(t *testing.T) {
 
 func TestMessageIsNotFormatted(t *testing.T) {
 	var sent recordedNotes
-	newReporter(&sent).warn(MakeJobSet("a").Obj(), "R", "100%d of it")
+	New(Options{Recorder: &sent}).warn(MakeJobSet("a").Obj(), "R", "100%d of it")
 	if diff := cmp.Diff(recordedNotes{"a Warning R: 100%d of it"}, sent); diff != "" {
 		t.Error(diff)
 	}
@@ -47,13 +47,13 @@ func TestMessageIsNotFormatted(t *testing.T) {
 
 func TestLongMessageIsCutBetweenCharacters(t *testing.T) {
 	var sent recordedNotes
-	newReporter(&sent).warn(MakeJobSet("a").Obj(), "R", strings.Repeat("é", notes.MaxLength))
+	New(Options{Recorder: &sent}).warn(MakeJobSet("a").Obj(), "R", strings.Repeat("é", notes.MaxLength))
 	note := strings.TrimPrefix(sent[0], "a Warning R: ")
 	if len(note) != notes.MaxLength || !utf8.ValidString(note) {
 		t.Errorf("%d bytes, valid: %v", len(note), utf8.ValidString(note))
 	}
 	sent = nil
-	newReporter(&sent).warn(MakeJobSet("a").Obj(), "R", "x"+strings.Repeat("é", notes.MaxLength))
+	New(Options{Recorder: &sent}).warn(MakeJobSet("a").Obj(), "R", "x"+strings.Repeat("é", notes.MaxLength))
 	if note = strings.TrimPrefix(sent[0], "a Warning R: "); len(note) != notes.MaxLength-1 || !utf8.ValidString(note) {
 		t.Errorf("%d bytes, valid: %v", len(note), utf8.ValidString(note))
 	}

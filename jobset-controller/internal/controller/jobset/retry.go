@@ -146,7 +146,7 @@ func (r *Reconciler) updateJobs(s *scope, notYet string, update func() error) (c
 	}
 	err := update()
 	if err != nil {
-		r.report.warn(s.jobSet, jobUpdateFailed, notYet+": "+err.Error())
+		r.warn(s.jobSet, jobUpdateFailed, notYet+": "+err.Error())
 	}
 	return r.retry(s.jobSet, notYet, err)
 }

@@ -33,7 +33,7 @@ func (r *Reconciler) createService(ctx context.Context, s *scope) error {
 		return r.adoptService(ctx, s, desired)
 	}
 	if err != nil {
-		r.report.warn(s.jobSet, headlessServiceCreationFailed, "the pods have no DNS names yet: "+err.Error())
+		r.warn(s.jobSet, headlessServiceCreationFailed, "the pods have no DNS names yet: "+err.Error())
 		return fmt.Errorf("creating service %s: %w", desired.Name, err)
 	}
 	return nil
@@ -49,7 +49,7 @@ func (r *Reconciler) adoptService(ctx context.Context, s *scope, desired *corev1
 	}
 	if !metav1.IsControlledBy(&service, s.jobSet) {
 		err := fmt.Errorf("service %s %w", service.Name, errForeign)
-		r.report.warnOnce(s.jobSet, foreignService, service.Name, err.Error()+"; the pods' DNS names depend on it")
+		r.warnOnce(s.jobSet, foreignService, err.Error()+"; the pods' DNS names depend on it")
 		return err
 	}
 	labelled := service.DeepCopy()
@@ -78,7 +78,7 @@ func (r *Reconciler) ensureClaims(ctx context.Context, s *scope) (ctrl.Result, e
 	})
 	s.claimsErr = err
 	if err != nil {
-		r.report.warn(s.jobSet, pvcCreationFailed, "no jobs are created before their volume claims: "+err.Error())
+		r.warn(s.jobSet, pvcCreationFailed, "no jobs are created before their volume claims: "+err.Error())
 	}
 	return r.retry(s.jobSet, taskClaims, err)
 }
@@ -99,7 +99,7 @@ func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, desired *corev1.
 	case !existing.DeletionTimestamp.IsZero(): // pods that use it would not be scheduled
 		return fmt.Errorf("volume claim %s %w; it is created again once it is gone", desired.Name, errTerminating)
 	case deleted && !metav1.IsControlledBy(&existing, s.jobSet):
-		r.report.warnOnce(s.jobSet, foreignClaim, existing.Name, fmt.Sprintf(
+		r.warnOnce(s.jobSet, foreignClaim, fmt.Sprintf(
 			"volume claim %s exists and does not belong to this JobSet; it is used, and not deleted with the JobSet", existing.Name))
 	}
 	return nil

@@ -35,7 +35,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, er
 	}
 	r.written.Add(s.jobSet.UID, r.Clock.Now())
 	for _, n := range s.pending {
-		r.report.send(s.jobSet, n)
+		r.send(s.jobSet, n)
 	}
 	if s.decided {
 		r.noteRestart(ctx, s)
