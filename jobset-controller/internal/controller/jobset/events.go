@@ -1,13 +1,14 @@
 package jobset
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
-	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
@@ -20,28 +21,11 @@ const (
 	pvcCreationFailed             = "PVCCreationFailed"
 	foreignClaim                  = "ForeignVolumeClaim"
 	podReleased                   = "StuckPodDeleted"
-	invalidStuckPodTimeout        = "InvalidStuckPodTimeout"
 	placementNotEnforced          = "ExclusivePlacementNotEnforced"
-	invalidInPlaceTimeout         = "InvalidInPlaceTimeout"
-	invalidFormingTimeout         = "InvalidFormingTimeout"
-	invalidInPlaceRestarts        = "InvalidInPlaceRestarts"
-	invalidMaxRestartDelay        = "InvalidMaxRestartDelay"
-	invalidNodeLostAfter          = "InvalidNodeLostAfter"
-	invalidEpoch                  = "InvalidEpoch"
+	invalidAnnotations            = "InvalidAnnotations"
 	// actionSuffix is appended to the name of a failure policy action to form the reason of its event.
 	actionSuffix = "FailurePolicyAction"
 )
-
-// invalidAnnotation maps annotations to the event reason for an invalid value.
-var invalidAnnotation = map[string]string{
-	v1alpha2.InPlaceTimeoutKey:  invalidInPlaceTimeout,
-	v1alpha2.FormingTimeoutKey:  invalidFormingTimeout,
-	v1alpha2.MaxRestartDelayKey: invalidMaxRestartDelay,
-	v1alpha2.InPlaceRestartsKey: invalidInPlaceRestarts,
-	v1alpha2.NodeLostAfterKey:   invalidNodeLostAfter,
-	v1alpha2.StuckPodTimeoutKey: invalidStuckPodTimeout,
-	epoch.Annotation:            invalidEpoch,
-}
 
 const (
 	eventAction = "Reconciling"
@@ -82,13 +66,18 @@ func (r *Reconciler) warnOnce(js *v1alpha2.JobSet, reason, message string) {
 	r.warn(js, reason, message)
 }
 
-// reportProblems warns about problems that the user must fix. For a finished JobSet there is nothing left to fix.
+// reportProblems warns about problems that the user must fix. For a finished JobSet there is nothing left to fix. One
+// event lists all invalid annotations, because events with the same reason would be merged into a series.
 func (r *Reconciler) reportProblems(s *scope) {
 	if s.finished() {
 		return
 	}
-	for _, p := range s.problems {
-		r.warnOnce(s.jobSet, invalidAnnotation[p.Annotation], p.Message+"; the annotation is ignored")
+	if len(s.problems) > 0 {
+		var text strings.Builder
+		for _, p := range s.problems {
+			text.WriteString(p.Message + "; ")
+		}
+		r.warnOnce(s.jobSet, invalidAnnotations, text.String()+"invalid annotations are ignored")
 	}
 	r.reportAgents(s)
 	r.reportPlacement(s)
