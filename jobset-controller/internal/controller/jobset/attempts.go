@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 )
 
 // podIndex finds pods by the UID of the JobSet that they claim to belong to. Ownership is determined by their Jobs.
@@ -30,7 +30,7 @@ func NewPods(ctx context.Context, mgr ctrl.Manager, namespaces map[string]cache.
 		Scheme:            mgr.GetScheme(),
 		Mapper:            mgr.GetRESTMapper(),
 		DefaultNamespaces: namespaces,
-		ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labelled(v1alpha2.JobSetNameKey), Transform: stripAgentPod}},
+		ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labelled(v1alpha2.JobSetNameKey), Transform: podcache.Each(stripAgentPod)}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating the cache of pods: %w", err)
@@ -43,22 +43,15 @@ func NewPods(ctx context.Context, mgr ctrl.Manager, namespaces map[string]cache.
 }
 
 // stripAgentPod keeps the pod's owner, what its agent reports, and the status of its containers.
-func stripAgentPod(object any) (any, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil
+func stripAgentPod(pod *corev1.Pod) *corev1.Pod {
+	stripMeta(pod)
+	pod.Spec = corev1.PodSpec{}
+	pod.Status = corev1.PodStatus{
+		Phase:                 pod.Status.Phase,
+		InitContainerStatuses: restartCounts(pod.Status.InitContainerStatuses),
+		ContainerStatuses:     restartCounts(pod.Status.ContainerStatuses),
 	}
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			Labels: pod.Labels, Annotations: pod.Annotations, OwnerReferences: pod.OwnerReferences, DeletionTimestamp: pod.DeletionTimestamp,
-		},
-		Status: corev1.PodStatus{
-			Phase:                 pod.Status.Phase,
-			InitContainerStatuses: restartCounts(pod.Status.InitContainerStatuses),
-			ContainerStatuses:     restartCounts(pod.Status.ContainerStatuses),
-		},
-	}, nil
+	return pod
 }
 
 func restartCounts(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {

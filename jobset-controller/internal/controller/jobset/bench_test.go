@@ -137,11 +137,7 @@ func running(size int) *memory {
 		job := builder.Job(0, i)
 		job.UID = types.UID(fmt.Sprintf("job-%d", i))
 		job.Status = batchv1.JobStatus{Active: 1, Ready: new(int32(1))}
-		kept, err := stripJob(job)
-		if err != nil {
-			panic(err)
-		}
-		m.jobs = append(m.jobs, kept.(*batchv1.Job))
+		m.jobs = append(m.jobs, stripJob(job))
 	}
 	s, err := New(Options{Client: m}).observe(context.Background(), js)
 	if err != nil {

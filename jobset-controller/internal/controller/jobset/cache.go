@@ -24,6 +24,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 )
 
 // ownerIndex finds Jobs by the UID of the JobSet that controls them.
@@ -38,9 +39,9 @@ func CacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: stripAny,
 		ByObject: map[client.Object]cache.ByObject{
-			&batchv1.Job{}:    {Label: labelled(v1alpha2.JobSetNameKey), Transform: stripJob},
-			&corev1.Service{}: {Label: labelled(v1alpha2.JobSetNameKey), Transform: stripService},
-			&corev1.Pod{}:     {Label: labelled(v1alpha2.PriorityKey), Transform: stripPod},
+			&batchv1.Job{}:    {Label: labelled(v1alpha2.JobSetNameKey), Transform: podcache.Each(stripJob)},
+			&corev1.Service{}: {Label: labelled(v1alpha2.JobSetNameKey), Transform: podcache.Each(stripService)},
+			&corev1.Pod{}:     {Label: labelled(v1alpha2.PriorityKey), Transform: podcache.Each(stripPod)},
 		},
 	}
 }
@@ -70,51 +71,40 @@ func controllingJobSet(object client.Object) []string {
 // stripAny removes managed fields and kubectl's last applied configuration from JobSets and from the metadata of nodes.
 func stripAny(object any) (any, error) {
 	if meta, ok := object.(metav1.Object); ok {
-		meta.SetManagedFields(nil)
-		delete(meta.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+		stripMeta(meta)
 	}
 	return object, nil
 }
 
 // stripJob removes the pod spec except for the fields that a queue may change while the Job is suspended. These fields
 // are compared when the Job is resumed.
-func stripJob(object any) (any, error) {
-	job, ok := object.(*batchv1.Job)
-	if !ok {
-		return object, nil
-	}
-	stripMeta(&job.ObjectMeta)
+func stripJob(job *batchv1.Job) *batchv1.Job {
+	stripMeta(job)
 	pod := job.Spec.Template.Spec
 	job.Spec.Template.Spec = corev1.PodSpec{
 		NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations, SchedulingGates: pod.SchedulingGates,
 	}
 	job.Spec.PodFailurePolicy, job.Spec.SuccessPolicy = nil, nil
 	job.Status.UncountedTerminatedPods = nil
-	return job, nil
+	return job
 }
 
 // stripService keeps only the name and the owner.
-func stripService(object any) (any, error) {
-	if service, ok := object.(*corev1.Service); ok {
-		stripMeta(&service.ObjectMeta)
-		service.Spec, service.Status = corev1.ServiceSpec{}, corev1.ServiceStatus{}
-	}
-	return object, nil
+func stripService(service *corev1.Service) *corev1.Service {
+	stripMeta(service)
+	service.Spec, service.Status = corev1.ServiceSpec{}, corev1.ServiceStatus{}
+	return service
 }
 
 // stripPod keeps the fields used for exclusive placement: the owner of the pod, its node, and its scheduling
 // constraints.
-func stripPod(object any) (any, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil
-	}
-	stripMeta(&pod.ObjectMeta)
+func stripPod(pod *corev1.Pod) *corev1.Pod {
+	stripMeta(pod)
 	pod.Spec = corev1.PodSpec{
 		NodeName: pod.Spec.NodeName, NodeSelector: pod.Spec.NodeSelector, SchedulingGates: pod.Spec.SchedulingGates,
 	}
 	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, Conditions: unscheduled(pod.Status.Conditions)}
-	return pod, nil
+	return pod
 }
 
 // unscheduled keeps the reason why a pod has no node.
@@ -127,9 +117,9 @@ func unscheduled(conditions []corev1.PodCondition) []corev1.PodCondition {
 	return nil
 }
 
-func stripMeta(meta *metav1.ObjectMeta) {
-	meta.ManagedFields = nil
-	delete(meta.Annotations, corev1.LastAppliedConfigAnnotation)
+func stripMeta(meta metav1.Object) {
+	meta.SetManagedFields(nil)
+	delete(meta.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
 }
 
 const (
