@@ -9,8 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,6 +51,13 @@ func StripNode(full *corev1.Node) *corev1.Node {
 		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 	}
 	return node
+}
+
+// HasLabel returns a selector of objects that have a label, whatever its value.
+func HasLabel(key string) labels.Selector {
+	selector, err := labels.Parse(key)
+	utilruntime.Must(err)
+	return selector
 }
 
 // NodeIndex is the index of pods by their node.

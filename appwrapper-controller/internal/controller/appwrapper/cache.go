@@ -12,11 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -40,8 +37,8 @@ func CacheOptions() cache.Options {
 		DefaultTransform: cache.TransformStripManagedFields(),
 		NewInformer:      kept.NewInformer,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:  {Label: hasLabel(v1beta2.AppWrapperLabel), Transform: kept.Transform},
-			&batchv1.Job{}: {Label: hasLabel(jobSetName), Transform: podcache.Each(stripJob)},
+			&corev1.Pod{}:  {Label: podcache.HasLabel(v1beta2.AppWrapperLabel), Transform: kept.Transform},
+			&batchv1.Job{}: {Label: podcache.HasLabel(jobSetName), Transform: podcache.Each(stripJob)},
 			&corev1.Node{}: {Transform: podcache.Each(podcache.StripNode)},
 		},
 	}
@@ -50,14 +47,8 @@ func CacheOptions() cache.Options {
 // WrappedCacheOptions configures the cache of wrapped objects, whose kinds are not known in advance.
 func WrappedCacheOptions(scheme *runtime.Scheme, mapper meta.RESTMapper) cache.Options {
 	return cache.Options{
-		Scheme: scheme, Mapper: mapper, DefaultLabelSelector: hasLabel(v1beta2.AppWrapperLabel), DefaultTransform: stripWrapped,
+		Scheme: scheme, Mapper: mapper, DefaultLabelSelector: podcache.HasLabel(v1beta2.AppWrapperLabel), DefaultTransform: stripWrapped,
 	}
-}
-
-func hasLabel(key string) labels.Selector {
-	exists, err := labels.NewRequirement(key, selection.Exists, nil)
-	utilruntime.Must(err)
-	return labels.NewSelector().Add(*exists)
 }
 
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {

@@ -30,7 +30,9 @@ func NewPods(ctx context.Context, mgr ctrl.Manager, namespaces map[string]cache.
 		Scheme:            mgr.GetScheme(),
 		Mapper:            mgr.GetRESTMapper(),
 		DefaultNamespaces: namespaces,
-		ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labelled(v1alpha2.JobSetNameKey), Transform: podcache.Each(stripAgentPod)}},
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}: {Label: podcache.HasLabel(v1alpha2.JobSetNameKey), Transform: podcache.Each(stripAgentPod)},
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating the cache of pods: %w", err)

@@ -10,10 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,17 +36,11 @@ func CacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: stripAny,
 		ByObject: map[client.Object]cache.ByObject{
-			&batchv1.Job{}:    {Label: labelled(v1alpha2.JobSetNameKey), Transform: podcache.Each(stripJob)},
-			&corev1.Service{}: {Label: labelled(v1alpha2.JobSetNameKey), Transform: podcache.Each(stripService)},
-			&corev1.Pod{}:     {Label: labelled(v1alpha2.PriorityKey), Transform: podcache.Each(stripPod)},
+			&batchv1.Job{}:    {Label: podcache.HasLabel(v1alpha2.JobSetNameKey), Transform: podcache.Each(stripJob)},
+			&corev1.Service{}: {Label: podcache.HasLabel(v1alpha2.JobSetNameKey), Transform: podcache.Each(stripService)},
+			&corev1.Pod{}:     {Label: podcache.HasLabel(v1alpha2.PriorityKey), Transform: podcache.Each(stripPod)},
 		},
 	}
-}
-
-func labelled(key string) labels.Selector {
-	exists, err := labels.NewRequirement(key, selection.Exists, nil)
-	utilruntime.Must(err)
-	return labels.NewSelector().Add(*exists)
 }
 
 // AddIndexes adds the indexes that the reconciler uses.

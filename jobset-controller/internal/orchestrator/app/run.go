@@ -7,10 +7,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -147,22 +145,16 @@ func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Li
 // by an annotation.
 func (o *Options) caches() cache.Options {
 	kept := podcache.Strip(orchestrator.TrimPod)
-	jobs := cache.ByObject{Label: having(v1alpha2.JobSetNameKey)}
-	pods := cache.ByObject{Label: having(v1alpha2.JobSetNameKey), Transform: kept.Transform}
+	jobs := cache.ByObject{Label: podcache.HasLabel(v1alpha2.JobSetNameKey)}
+	pods := cache.ByObject{Label: podcache.HasLabel(v1alpha2.JobSetNameKey), Transform: kept.Transform}
 	if o.Webhooks {
-		jobs, pods.Label = cache.ByObject{Transform: podcache.Each(orchestrator.TrimJob)}, having(v1alpha2.GroupKindKey)
+		jobs, pods.Label = cache.ByObject{Transform: podcache.Each(orchestrator.TrimJob)}, podcache.HasLabel(v1alpha2.GroupKindKey)
 	}
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		NewInformer:      kept.NewInformer,
 		ByObject:         map[client.Object]cache.ByObject{&batchv1.Job{}: jobs, &corev1.Pod{}: pods},
 	}
-}
-
-func having(label string) labels.Selector {
-	selector, err := labels.Parse(label)
-	utilruntime.Must(err)
-	return selector
 }
 
 func scheme() *runtime.Scheme { return bootstrap.NewScheme(v1alpha2.AddToScheme) }
