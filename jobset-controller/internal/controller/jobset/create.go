@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -189,24 +188,12 @@ func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 }
 
 // patchJob writes the differences, except those in the status. The patch includes the UID, so that the API server
-// rejects it for another Job with the same name.
+// rejects it for another Job with the same name. The response is written to changed, which must not share memory with
+// the cache.
 func (r *Reconciler) patchJob(ctx context.Context, js *v1alpha2.JobSet, current, changed *batchv1.Job) error {
 	from, to := *current, *changed
 	from.Status, to.Status = batchv1.JobStatus{}, batchv1.JobStatus{}
-	leaveOutEqual(&from.ObjectMeta, &to.ObjectMeta)
-	leaveOutEqual(&from.Spec.Template.ObjectMeta, &to.Spec.Template.ObjectMeta)
 	return r.jobWritten(js, "patching", current, r.Client.Patch(ctx, &to, withUID(&from)))
-}
-
-// leaveOutEqual removes equal labels and annotations, which make up most of a Job, so that they are not encoded and
-// compared.
-func leaveOutEqual(a, b *metav1.ObjectMeta) {
-	if maps.Equal(a.Labels, b.Labels) {
-		a.Labels, b.Labels = nil, nil
-	}
-	if maps.Equal(a.Annotations, b.Annotations) {
-		a.Annotations, b.Annotations = nil, nil
-	}
 }
 
 func withUID(current *batchv1.Job) client.Patch {
