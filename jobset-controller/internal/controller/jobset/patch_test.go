@@ -67,7 +67,7 @@ func TestJobIsSuspendedByOneField(t *testing.T) {
 	to := &patches{}
 	job := wrappers.MakeJob("a", "w").Obj()
 	job.UID = "u"
-	if err := New(Options{Client: to}).stopJobs(t.Context(), &scope{jobSet: &v1alpha2.JobSet{}}, []*batchv1.Job{job}); err != nil || to.content != `{"metadata":{"uid":"u"},"spec":{"suspend":true}}` {
+	if err := New(Options{Client: to}).emptyJobs(t.Context(), &scope{jobSet: &v1alpha2.JobSet{}}, []*batchv1.Job{job}); err != nil || to.content != `{"metadata":{"uid":"u"},"spec":{"suspend":true}}` {
 		t.Errorf("got %s (%v)", to.content, err)
 	}
 }

@@ -2,17 +2,13 @@ package jobset
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
@@ -45,18 +41,14 @@ func (r *Reconciler) emptyJobs(ctx context.Context, s *scope, running []*batchv1
 	if s.queuesStages() {
 		return r.deleteJobs(ctx, s, running)
 	}
-	return r.stopJobs(ctx, s, running)
+	return parallel.Do(ctx, running, func(ctx context.Context, job *batchv1.Job) error {
+		stopped := job.DeepCopy()
+		stopped.Spec.Suspend = ptr.To(true)
+		return r.patchJob(ctx, s.jobSet, job, stopped)
+	})
 }
 
 func (s *scope) queuesStages() bool { return plan.StageQueue(s.jobSet) != "" }
-
-func (r *Reconciler) stopJobs(ctx context.Context, s *scope, running []*batchv1.Job) error {
-	return parallel.Do(ctx, running, func(ctx context.Context, job *batchv1.Job) error {
-		stopped := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}} // receives the response
-		suspend := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"suspend":true}}`, job.UID))
-		return r.jobWritten(s.jobSet, "patching", job, r.Client.Patch(ctx, stopped, suspend))
-	})
-}
 
 // finishEmptying stops running Jobs of an earlier generation in a JobSet that is not suspended. Such Jobs exist if the
 // JobSet was resumed, or the process died, after the generation was written and before the Jobs were stopped. Their
@@ -136,18 +128,12 @@ func templateIsMutable(job *batchv1.Job) bool {
 // was ever started, so the start time is cleared first. The first rejection shows whether that is necessary.
 func (r *Reconciler) resumeJob(ctx context.Context, js *v1alpha2.JobSet, current, changed *batchv1.Job, templateDiffers bool) error {
 	started := templateDiffers && current.Status.StartTime != nil
-	if started && r.clearsStartTime.Load() {
-		return r.resumeUnstarted(ctx, js, current, changed)
-	}
-	err := r.patchJob(ctx, js, current, changed)
-	if started && apierrors.IsInvalid(err) {
+	if !started || !r.clearsStartTime.Load() {
+		if err := r.patchJob(ctx, js, current, changed); !started || !apierrors.IsInvalid(err) {
+			return err
+		}
 		r.clearsStartTime.Store(true)
-		return r.resumeUnstarted(ctx, js, current, changed)
 	}
-	return err
-}
-
-func (r *Reconciler) resumeUnstarted(ctx context.Context, js *v1alpha2.JobSet, current, changed *batchv1.Job) error {
 	unstarted := current.DeepCopy()
 	unstarted.Status.StartTime = nil
 	if err := r.Client.Status().Patch(ctx, unstarted, withUID(current)); err != nil {
