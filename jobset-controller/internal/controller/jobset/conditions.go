@@ -190,19 +190,10 @@ func (s *scope) held() string {
 	return ""
 }
 
-// confirm reads the failed Jobs live, because a decision based on them cannot be revoked. The JobSet need not be read
-// again: the decision is only recorded if the JobSet has not changed since it was observed.
+// confirm reads the failed Jobs live, because a decision based on them cannot be revoked. If a failed Job has since been
+// deleted, its failure has already been handled. The JobSet need not be read again: the decision is only recorded if the
+// JobSet has not changed since it was observed.
 func (r *Reconciler) confirm(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if current, err := r.failuresAreCurrent(ctx, s); err != nil || !current {
-		return ctrl.Result{RequeueAfter: staleRetry}, err
-	}
-	s.decided = true
-	return ctrl.Result{}, nil
-}
-
-// failuresAreCurrent reports whether the failed Jobs still exist. If a failed Job has since been deleted, its failure
-// has already been handled.
-func (r *Reconciler) failuresAreCurrent(ctx context.Context, s *scope) (bool, error) {
 	var over atomic.Bool
 	err := parallel.Do(ctx, s.decision.Failures(), func(ctx context.Context, failed *batchv1.Job) error {
 		var live batchv1.Job
@@ -212,7 +203,11 @@ func (r *Reconciler) failuresAreCurrent(ctx context.Context, s *scope) (bool, er
 		}
 		return ignoreNotFound("getting job "+failed.Name, err)
 	})
-	return err == nil && !over.Load(), err
+	if err != nil || over.Load() {
+		return ctrl.Result{RequeueAfter: staleRetry}, err
+	}
+	s.decided = true
+	return ctrl.Result{}, nil
 }
 
 func ignoreNotFound(doing string, err error) error {

@@ -219,8 +219,8 @@ func TestHandledFailureIsNotCharged(t *testing.T) {
 		s := &scope{jobSet: w.jobSet("a")}
 		s.decision.Job = w.job("a-workers-0")
 		c.change(s.decision.Job)
-		if got, err := r.failuresAreCurrent(t.Context(), s); err != nil || got != c.want {
-			t.Errorf("%s: %v, %v", name, got, err)
+		if _, err := r.confirm(t.Context(), s); err != nil || s.decided != c.want {
+			t.Errorf("%s: %v, %v", name, s.decided, err)
 		}
 	}
 }
