@@ -5,10 +5,8 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,17 +54,16 @@ const culprits = 500
 // read. Without one, it would read all pods of the namespace from etcd. With a resource version it ignores the limit,
 // so larger Jobs are read the expensive way.
 func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) policy.Culprit {
-	options := client.ListOptions{Namespace: job.Namespace, LabelSelector: labels.SelectorFromSet(labels.Set{batchv1.JobNameLabel: job.Name}), Limit: culprits}
+	options := client.ListOptions{Limit: culprits}
 	if ptr.Deref(job.Spec.Parallelism, 1) <= culprits {
 		options.Raw = &metav1.ListOptions{ResourceVersion: "0"}
 	}
-	var pods corev1.PodList
-	err := r.Live.List(ctx, &pods, &options)
+	pods, err := r.podsOf(ctx, job, &options)
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("failed to list the pods of a failed Job; its restart record will not name a worker", "job", job.Name, "error", err.Error())
 		return policy.Culprit{}
 	}
-	return policy.FindCulprit(s.jobSet.Name, pods.Items)
+	return policy.FindCulprit(s.jobSet.Name, pods)
 }
 
 // accountRecreation adds a completed recreation to the history of the JobSet before the condition shows that it has

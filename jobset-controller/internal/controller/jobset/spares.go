@@ -9,7 +9,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -214,11 +213,7 @@ func (s *scope) keepSuccesses() {
 // leftSpares returns the Jobs of spares of a finished JobSet that must be deleted, and when to check again.
 func (s *scope) leftSpares(now time.Time) ([]*batchv1.Job, ctrl.Result) {
 	left := s.unfinishedSpares()
-	completed := meta.FindStatusCondition(s.jobSet.Status.Conditions, string(v1alpha2.JobSetCompleted))
-	if len(left) == 0 || completed == nil || !s.has(v1alpha2.JobSetCompleted) {
-		return left, ctrl.Result{}
-	}
-	if wait := sparesLast - now.Sub(completed.LastTransitionTime.Time); wait > 0 {
+	if wait := sparesLast - now.Sub(s.finishedAt()); len(left) > 0 && s.has(v1alpha2.JobSetCompleted) && wait > 0 {
 		return nil, ctrl.Result{RequeueAfter: wait}
 	}
 	return left, ctrl.Result{}
