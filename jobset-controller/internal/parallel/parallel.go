@@ -20,6 +20,11 @@ const (
 
 // Do calls do for all items, at most 50 at a time, and joins the errors. A failed item does not stop the others.
 func Do[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
+	return Join(Each(ctx, items, do))
+}
+
+// Each is like Do, but returns one error or nil for each item.
+func Each[T any](ctx context.Context, items []T, do func(context.Context, T) error) []error {
 	var group errgroup.Group
 	group.SetLimit(width)
 	errs := make([]error, len(items))
@@ -30,6 +35,11 @@ func Do[T any](ctx context.Context, items []T, do func(context.Context, T) error
 		})
 	}
 	_ = group.Wait()
+	return errs
+}
+
+// Join joins errors and lists the first five of them.
+func Join(errs []error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if hidden := len(errs) - errorsShown; hidden > 0 {
 		errs = append(errs[:errorsShown], fmt.Errorf("and %d more", hidden))

@@ -1,9 +1,11 @@
 package jobset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -43,14 +45,9 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	if current, err := r.epochIsCurrent(ctx, s); err != nil || !current {
 		return ctrl.Result{RequeueAfter: staleRetry}, err
 	}
-	var refused refusedJobs
-	err := parallel.Do(ctx, missing, func(ctx context.Context, job *batchv1.Job) error {
-		return refused.unlessRefused(job, r.createJob(ctx, s.jobSet, job))
-	})
-	if err != nil {
-		r.warn(s.jobSet, jobCreationFailed, err.Error())
-	}
-	again = soonest(again, r.noteRefused(s, missing, refused.of))
+	errs := parallel.Each(ctx, missing, func(ctx context.Context, job *batchv1.Job) error { return r.createJob(ctx, s.jobSet, job) })
+	retry, err := r.noteErrors(s, missing, errs)
+	again = soonest(again, retry)
 	if len(missing) >= maxCreates {
 		again = soonest(again, ctrl.Result{RequeueAfter: createRetry})
 	}
@@ -58,28 +55,29 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	return again, err
 }
 
-// noteRefused reports the replicatedJobs whose Jobs were rejected by the API server, and returns when to retry them.
-func (r *Reconciler) noteRefused(s *scope, tried []*batchv1.Job, refused map[string]refusedJob) ctrl.Result {
-	entries := map[string]bool{}
-	for _, job := range tried {
-		entries[job.Labels[v1alpha2.ReplicatedJobNameKey]] = true
-	}
-	var result ctrl.Result
-	var errs []error
-	for i := range s.jobSet.Spec.ReplicatedJobs {
-		rjob := s.jobSet.Spec.ReplicatedJobs[i].Name
-		if !entries[rjob] {
-			continue
+// noteErrors reports the errors of Jobs that could not be created. It returns when to retry the replicatedJobs whose
+// Jobs were rejected by the API server, and all other errors. Of each replicatedJob, only the first rejection is
+// reported, so that every reconcile reports the same Job.
+func (r *Reconciler) noteErrors(s *scope, tried []*batchv1.Job, errs []error) (again ctrl.Result, err error) {
+	names := make([]string, len(tried)) // of the replicatedJobs; Jobs of the same one follow each other
+	rejected := map[string]error{}
+	for i, job := range tried {
+		names[i] = job.Labels[v1alpha2.ReplicatedJobNameKey]
+		if isRefusal(errs[i]) {
+			rejected[names[i]], errs[i] = cmp.Or(rejected[names[i]], errs[i]), nil
 		}
-		err := refused[rjob].err
-		result = soonest(result, ctrl.Result{RequeueAfter: r.notBefore.refused(s.jobSet, jobsOf(rjob), err)})
-		s.noteInvalid(err)
-		errs = append(errs, err)
 	}
-	if err := errors.Join(errs...); err != nil {
-		r.warn(s.jobSet, jobCreationFailed, err.Error())
+	err = parallel.Join(errs)
+	reported := []error{err}
+	for _, rjob := range slices.Compact(names) {
+		again = soonest(again, ctrl.Result{RequeueAfter: r.notBefore.refused(s.jobSet, jobsOf(rjob), rejected[rjob])})
+		s.noteInvalid(rejected[rjob])
+		reported = append(reported, rejected[rjob])
 	}
-	return result
+	if all := errors.Join(reported...); all != nil {
+		r.warn(s.jobSet, jobCreationFailed, all.Error())
+	}
+	return again, err
 }
 
 // noteInvalid keeps the first message in which the API server reports an invalid Job.

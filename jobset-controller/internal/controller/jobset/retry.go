@@ -1,12 +1,9 @@
 package jobset
 
 import (
-	"cmp"
 	"errors"
-	"sync"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -37,10 +34,10 @@ func isRefusal(err error) bool {
 }
 
 // notBefore records when work on a JobSet may be retried, so that events do not trigger it earlier. Losing this state
-// is harmless: a manager that has just started tries everything once. notBefore is safe for concurrent use.
+// is harmless: a manager that has just started tries everything once. The cache is safe for concurrent use, and the pauses
+// of one JobSet are lengthened only by its own reconcile.
 type notBefore struct {
 	clock clock.PassiveClock
-	mu    sync.Mutex
 	of    *lru.Cache
 }
 
@@ -80,8 +77,6 @@ func taskOf(js *v1alpha2.JobSet, what string) task {
 
 // wait returns how long the task must wait (0 if it may run now) and the error that caused the wait, if any.
 func (n *notBefore) wait(js *v1alpha2.JobSet, what string) (time.Duration, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	found, ok := n.of.Get(taskOf(js, what))
 	if !ok {
 		return 0, nil
@@ -92,8 +87,6 @@ func (n *notBefore) wait(js *v1alpha2.JobSet, what string) (time.Duration, error
 
 // set makes the task wait.
 func (n *notBefore) set(js *v1alpha2.JobSet, what string, wait time.Duration) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.of.Add(taskOf(js, what), pause{until: n.clock.Now().Add(wait)})
 }
 
@@ -113,8 +106,6 @@ func (r *Reconciler) pauseAfterWrites(js *v1alpha2.JobSet) ctrl.Result {
 
 // refused makes the task wait longer after each error, and returns how long to wait. A nil error resets the pause.
 func (n *notBefore) refused(js *v1alpha2.JobSet, what string, err error) time.Duration {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	key := taskOf(js, what)
 	if err == nil {
 		n.of.Remove(key)
@@ -149,34 +140,4 @@ func (r *Reconciler) updateJobs(s *scope, notYet string, update func() error) (c
 		r.warn(s.jobSet, jobUpdateFailed, notYet+": "+err.Error())
 	}
 	return r.retry(s.jobSet, notYet, err)
-}
-
-// refusedJobs collects, for each replicatedJob, the rejected Job with the lowest index, so that every reconcile reports
-// the same Job. It is safe for concurrent use.
-type refusedJobs struct {
-	mu sync.Mutex
-	of map[string]refusedJob
-}
-
-type refusedJob struct {
-	name string
-	err  error
-}
-
-// unlessRefused records a rejection, and returns any other error.
-func (r *refusedJobs) unlessRefused(job *batchv1.Job, err error) error {
-	if !isRefusal(err) {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.of == nil {
-		r.of = map[string]refusedJob{}
-	}
-	rjob := job.Labels[v1alpha2.ReplicatedJobNameKey]
-	known, is := r.of[rjob] // the names differ only in the index
-	if !is || cmp.Or(cmp.Compare(len(job.Name), len(known.name)), cmp.Compare(job.Name, known.name)) < 0 {
-		r.of[rjob] = refusedJob{job.Name, err}
-	}
-	return nil
 }
