@@ -40,7 +40,7 @@ func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) [
 		return nil
 	}
 	var slots []string
-	for pod := podsOf(&job.Spec); pod < stages[at].Pods; pod++ {
+	for pod := int64(policy.PodsOf(&job.Spec)); pod < stages[at].Pods; pod++ {
 		slots = append(slots, stages[at].Slot(int64(index), pod))
 	}
 	return slots

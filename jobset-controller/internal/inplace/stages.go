@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
@@ -32,7 +31,7 @@ func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordina
 			spec = &job.Spec
 		}
 		stage := coordination.Stage{
-			Prefix: js.Name + "-" + rjob.Name, Jobs: int64(rjob.Replicas), Pods: podsOf(spec),
+			Prefix: js.Name + "-" + rjob.Name, Jobs: int64(rjob.Replicas), Pods: int64(policy.PodsOf(spec)),
 			Release: releaseOf(js.Spec.SuccessPolicy, rjob.Name, awaited[rjob.Name]),
 		}
 		if carries[i] && stage.Slots() > 0 {
@@ -71,12 +70,6 @@ func indexOf(job *batchv1.Job) int {
 		return math.MaxInt
 	}
 	return index
-}
-
-// podsOf returns how many pods of one Job run at the same time.
-func podsOf(job *batchv1.JobSpec) int64 {
-	parallelism := ptr.Deref(job.Parallelism, 1)
-	return int64(min(parallelism, ptr.Deref(job.Completions, parallelism)))
 }
 
 // maxSlots limits the memory that one group uses in the store.

@@ -269,18 +269,20 @@ func missingPods(job *batchv1.Job) (missing int32, started bool) {
 	if ptr.Deref(job.Spec.Suspend, false) || ReportedSuspended(job) {
 		return 0, false
 	}
-	expected := ptr.Deref(job.Spec.Parallelism, 1)
-	if job.Spec.Completions != nil {
-		expected = min(expected, *job.Spec.Completions)
-	}
-	return expected - job.Status.Succeeded - ptr.Deref(job.Status.Ready, 0), true
+	return PodsOf(&job.Spec) - job.Status.Succeeded - ptr.Deref(job.Status.Ready, 0), true
+}
+
+// PodsOf returns how many pods of one Job run at the same time.
+func PodsOf(job *batchv1.JobSpec) int32 {
+	parallelism := ptr.Deref(job.Parallelism, 1)
+	return min(parallelism, ptr.Deref(job.Completions, parallelism))
 }
 
 // Workers returns how many pods of a JobSet run at the same time.
 func Workers(spec *v1alpha2.JobSetSpec) int64 {
 	var n int64
 	for i := range spec.ReplicatedJobs {
-		n += int64(spec.ReplicatedJobs[i].Replicas) * int64(ptr.Deref(spec.ReplicatedJobs[i].Template.Spec.Parallelism, 1))
+		n += int64(spec.ReplicatedJobs[i].Replicas) * int64(PodsOf(&spec.ReplicatedJobs[i].Template.Spec))
 	}
 	return n
 }
