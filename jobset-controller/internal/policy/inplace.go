@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -48,7 +49,9 @@ func ReadInPlace(annotations map[string]string) InPlace {
 	p.Enabled, p.Timeout = timeout > 0, timeout
 	p.FormingTimeout = p.readOrDefault(formingRule, v1alpha2.FormingTimeoutKey, annotations)
 	p.MaxRestartDelay = p.readOrDefault(delayRule, v1alpha2.MaxRestartDelayKey, annotations)
-	p.readRestarts(annotations)
+	if p.Restarts, problem = ReadRestarts(v1alpha2.InPlaceRestartsKey, annotations); problem != nil {
+		p.Problems = append(p.Problems, *problem)
+	}
 	p.NodeLostAfter = p.readOrDefault(nodeLostRule, v1alpha2.NodeLostAfterKey, annotations)
 	return p
 }
@@ -84,25 +87,21 @@ func (p *InPlace) readOrDefault(rule grace.Rule, annotation string, annotations 
 	value := annotations[annotation]
 	d, err := rule.Parse(value)
 	if err != nil {
-		p.problem(annotation, value, err.Error())
+		p.Problems = append(p.Problems, Problem{Annotation: annotation, Value: value, Message: err.Error()})
 	}
 	return d
 }
 
-func (p *InPlace) readRestarts(annotations map[string]string) {
-	value, found := annotations[v1alpha2.InPlaceRestartsKey]
+// ReadRestarts reads an annotation with a number of restarts. It returns 0 if the annotation is missing or invalid.
+func ReadRestarts(annotation string, annotations map[string]string) (int32, *Problem) {
+	value, found := annotations[annotation]
 	if !found {
-		return
+		return 0, nil
 	}
 	n, err := strconv.ParseInt(value, 10, 32)
 	if err != nil || n < 0 {
-		p.problem(v1alpha2.InPlaceRestartsKey, value,
-			fmt.Sprintf("annotation %s: %q is not a count from 0 to 2147483647 such as \"3\"", v1alpha2.InPlaceRestartsKey, value))
-		return
+		return 0, &Problem{Annotation: annotation, Value: value, Message: fmt.Sprintf(
+			"annotation %s: %q is not a number of restarts from 0 to %d", annotation, value, math.MaxInt32)}
 	}
-	p.Restarts = int32(n)
-}
-
-func (p *InPlace) problem(annotation, value, message string) {
-	p.Problems = append(p.Problems, Problem{Annotation: annotation, Value: value, Message: message})
+	return int32(n), nil
 }

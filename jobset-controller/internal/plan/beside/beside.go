@@ -10,7 +10,6 @@
 package beside
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -36,15 +35,15 @@ func Refusal(js *v1alpha2.JobSet) string {
 	if misplaced := Misplaced(js); misplaced != "" {
 		return misplaced
 	}
-	_, _, problem := restartsOf(js)
-	if refused := cmp.Or(js.Annotations[v1alpha2.RefusedKey], problem); refused != "" && inplace.IsPods(js) {
+	if refused := js.Annotations[v1alpha2.RefusedKey]; refused != "" && inplace.IsPods(js) {
 		return refused
 	}
 	if problems := policy.ReadInPlace(js.Annotations).Problems; len(problems) > 0 {
 		return problems[0].Message
 	}
-	if problem != "" && js.Spec.FailurePolicy == nil {
-		return problem
+	_, problem := policy.ReadRestarts(v1alpha2.MaxRestartsKey, js.Annotations)
+	if problem != nil && (js.Spec.FailurePolicy == nil || inplace.IsPods(js)) {
+		return problem.Message
 	}
 	if policy.UsesAttempts(&js.Spec) {
 		return fmt.Sprintf("spec.failurePolicy.restartStrategy: InPlaceRestart cannot be combined with annotation %s, which restarts in place in another way; remove one of them",
@@ -102,23 +101,11 @@ func Misplaced(js *v1alpha2.JobSet) string {
 // Budget returns how often a group may restart. A JobSet without a failure policy, as created by Kubeflow Trainer, can
 // set an annotation instead.
 func Budget(js *v1alpha2.JobSet) restart.Budget {
-	if n, said, problem := restartsOf(js); js.Spec.FailurePolicy == nil && said && problem == "" {
+	if js.Spec.FailurePolicy == nil {
+		n, _ := policy.ReadRestarts(v1alpha2.MaxRestartsKey, js.Annotations)
 		return restart.Budget(n)
 	}
 	return policy.Budget(&js.Spec)
-}
-
-// restartsOf reads the annotation with the number of restarts. problem is the reason why it cannot be read, or "".
-func restartsOf(js *v1alpha2.JobSet) (n int32, said bool, problem string) {
-	value, said := js.Annotations[v1alpha2.MaxRestartsKey]
-	if !said {
-		return 0, false, ""
-	}
-	parsed, err := strconv.ParseInt(value, 10, 32)
-	if err != nil || parsed < 0 {
-		return 0, true, fmt.Sprintf("annotation %s: %q is not a number of restarts from 0 to %d", v1alpha2.MaxRestartsKey, value, math.MaxInt32)
-	}
-	return int32(parsed), true, ""
 }
 
 // Epoch returns the generation of a Job that is being created. The upstream controller does not advance the generation
