@@ -6,8 +6,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strings"
-	"unicode"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -147,13 +145,10 @@ func safeName(name string) string {
 	if len(name) <= maxReasonName && RuleNamePattern.MatchString(name) {
 		return name
 	}
-	return strings.Map(func(c rune) rune {
-		if c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c)) {
-			return c
-		}
-		return '_'
-	}, name[:min(len(name), maxReasonName)])
+	return unsafeCharacter.ReplaceAllString(name[:min(len(name), maxReasonName)], "_")
 }
+
+var unsafeCharacter = regexp.MustCompile(`[^A-Za-z0-9]`)
 
 // RestartsOneJob reports whether an action concerns only the failed Job.
 func RestartsOneJob(action v1alpha2.FailurePolicyAction) bool {
