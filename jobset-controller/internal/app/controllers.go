@@ -26,17 +26,12 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	if err := o.Registry.Register(jobset.NewBudgets(mgr.GetClient())); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	pods, err := o.podsOfAgents(ctx, mgr)
-	if err != nil {
-		return err
-	}
 	jobSets := jobset.New(jobset.Options{
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
 		Recorder: mgr.GetEventRecorder(jobset.Name),
 		Metrics:  jobset.NewMetrics(o.Registry),
 		Features: o.features(),
-		Pods:     pods,
 		Agents:   o.Agents,
 		Places:   o.Webhooks,
 	})
@@ -75,7 +70,7 @@ func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 // installed.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
-		Program: "jobset", Scheme: NewScheme(), Cache: jobset.CacheOptions(),
+		Program: "jobset", Scheme: NewScheme(), Cache: jobset.CacheOptions(o.features()),
 		Webhooks: o.addWebhooks,
 	}, o.addControllers, v1alpha2.GroupVersion.WithKind("JobSet"))
 }

@@ -1,16 +1,10 @@
 package app
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/controller/jobset"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
@@ -97,16 +91,4 @@ func (o *Options) features() policy.Features {
 		InPlaceRestart: o.Enabled(gateInPlaceRestart),
 		ElasticJobSet:  o.Enabled(gateElasticJobSet),
 	}
-}
-
-// podsOfAgents returns the cache required by restartStrategy InPlaceRestart, or nil if the feature is disabled.
-func (o *Options) podsOfAgents(ctx context.Context, mgr ctrl.Manager) (cache.Cache, error) {
-	if !o.Enabled(gateInPlaceRestart) {
-		return nil, nil
-	}
-	pods, err := jobset.NewPods(ctx, mgr, nil)
-	if err != nil {
-		return nil, fmt.Errorf("adding the pods of agents: %w", err)
-	}
-	return pods, nil
 }

@@ -2,6 +2,7 @@ package jobset
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strconv"
 	"time"
@@ -24,28 +25,41 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 )
 
-// ownerIndex finds Jobs by the UID of the JobSet that controls them.
-const ownerIndex = "holdfast.controller-uid"
+const (
+	// ownerIndex finds Jobs by the UID of the JobSet that controls them.
+	ownerIndex = "holdfast.controller-uid"
+	// podIndex finds pods by the UID of the JobSet that they claim to belong to. Ownership is determined by their Jobs.
+	podIndex = "holdfast.jobset-uid"
+)
 
 // CacheOptions limits the cache to the Jobs and Services of JobSets and to exclusively placed pods, and keeps only the
-// fields of each object that are used. The API server filters by label, and the transforms strip the objects.
+// fields of each object that are used. The API server filters by label, and the transforms strip the objects. Only the
+// feature InPlaceRestart needs all pods of JobSets, because each of them reports its attempt.
 //
 // A stripped object must never be sent back as a whole: every write is either a patch with only the differences, or
 // applies individual fields.
-func CacheOptions() cache.Options {
+func CacheOptions(features policy.Features) cache.Options {
+	pods := v1alpha2.PriorityKey
+	if features.InPlaceRestart {
+		pods = v1alpha2.JobSetNameKey
+	}
 	return cache.Options{
 		DefaultTransform: stripAny,
 		ByObject: map[client.Object]cache.ByObject{
 			&batchv1.Job{}:    {Label: podcache.HasLabel(v1alpha2.JobSetNameKey), Transform: podcache.Each(stripJob)},
 			&corev1.Service{}: {Label: podcache.HasLabel(v1alpha2.JobSetNameKey), Transform: podcache.Each(stripService)},
-			&corev1.Pod{}:     {Label: podcache.HasLabel(v1alpha2.PriorityKey), Transform: podcache.Each(stripPod)},
+			&corev1.Pod{}:     {Label: podcache.HasLabel(pods), Transform: podcache.Each(stripPod)},
 		},
 	}
 }
 
 // AddIndexes adds the indexes that the reconciler uses.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	return indexer.IndexField(ctx, &batchv1.Job{}, ownerIndex, controllingJobSet)
+	uid := func(pod client.Object) []string { return []string{pod.GetLabels()[v1alpha2.JobSetUIDKey]} }
+	return errors.Join(
+		indexer.IndexField(ctx, &batchv1.Job{}, ownerIndex, controllingJobSet),
+		indexer.IndexField(ctx, &corev1.Pod{}, podIndex, uid),
+	)
 }
 
 func controllingJobSet(object client.Object) []string {
@@ -87,15 +101,27 @@ func stripService(service *corev1.Service) *corev1.Service {
 	return service
 }
 
-// stripPod keeps the fields used for exclusive placement: the owner of the pod, its node, and its scheduling
-// constraints.
+// stripPod keeps the fields used for exclusive placement (the owner of the pod, its node, and its scheduling
+// constraints) and for in-place attempts (how often containers were restarted).
 func stripPod(pod *corev1.Pod) *corev1.Pod {
 	stripMeta(pod)
 	pod.Spec = corev1.PodSpec{
 		NodeName: pod.Spec.NodeName, NodeSelector: pod.Spec.NodeSelector, SchedulingGates: pod.Spec.SchedulingGates,
 	}
-	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, Conditions: unscheduled(pod.Status.Conditions)}
+	pod.Status = corev1.PodStatus{
+		Phase: pod.Status.Phase, Conditions: unscheduled(pod.Status.Conditions),
+		InitContainerStatuses: restarted(pod.Status.InitContainerStatuses), ContainerStatuses: restarted(pod.Status.ContainerStatuses),
+	}
 	return pod
+}
+
+func restarted(statuses []corev1.ContainerStatus) (counts []corev1.ContainerStatus) {
+	for i := range statuses {
+		if n := statuses[i].RestartCount; n > 0 {
+			counts = append(counts, corev1.ContainerStatus{RestartCount: n})
+		}
+	}
+	return counts
 }
 
 // unscheduled keeps the reason why a pod has no node.
@@ -163,6 +189,13 @@ func enqueue(q workqueue.TypedRateLimitingInterface[reconcile.Request], object c
 	q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{
 		Namespace: object.GetNamespace(), Name: metav1.GetControllerOfNoCopy(object).Name,
 	}}, after)
+}
+
+// podEvents enqueues the JobSet that a pod claims to belong to.
+func podEvents() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, pod client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[v1alpha2.JobSetNameKey]}}}
+	})
 }
 
 // jobSetChanges drops the events caused by our own status writes in which only the numbers of Jobs by state have

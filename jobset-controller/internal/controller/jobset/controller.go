@@ -27,7 +27,6 @@ import (
 	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -67,8 +66,6 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Features lists the enabled features.
 	Features policy.Features
-	// Pods is the cache of the pods of JobSets, see NewPods. It is nil if the feature InPlaceRestart is disabled.
-	Pods cache.Cache
 	// Agents configures the agents added to JobSets that request in-place restarts and do not include agents of their
 	// own.
 	Agents inject.Settings
@@ -114,8 +111,8 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		Watches(&batchv1.Job{}, jobEvents()).
 		Owns(&corev1.Service{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
-	if r.Pods != nil {
-		building.WatchesRawSource(podEvents(r.Pods))
+	if r.Features.InPlaceRestart {
+		building.Watches(&corev1.Pod{}, podEvents())
 	}
 	return building.Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }

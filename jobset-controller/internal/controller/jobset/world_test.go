@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
@@ -59,20 +58,13 @@ func newStoppedWorld(t *testing.T, agents inject.Settings, features policy.Featu
 func (w *world) start() {
 	w.Helper()
 	w.metrics = prometheus.NewRegistry()
-	w.Start(CacheOptions(), func(ctx context.Context, mgr ctrl.Manager) error {
+	w.Start(CacheOptions(w.features), func(ctx context.Context, mgr ctrl.Manager) error {
 		if err := AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err
 		}
-		var pods cache.Cache
-		if w.features.InPlaceRestart {
-			var err error
-			if pods, err = NewPods(ctx, mgr, w.Namespaces()); err != nil {
-				return err
-			}
-		}
 		r := New(Options{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: w, Metrics: NewMetrics(w.metrics), Clock: clock.RealClock{}, Agents: w.agents,
-			Features: w.features, Pods: pods,
+			Features: w.features,
 		})
 		return r.Register(mgr, 1)
 	})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/controller/jobset"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
@@ -38,7 +39,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Sandbox: sandbox.New(t, cluster, sandbox.Scheme(v1alpha2.AddToScheme), "placement-")}
-	w.Start(jobset.CacheOptions(), func(ctx context.Context, mgr ctrl.Manager) error {
+	w.Start(jobset.CacheOptions(policy.Features{}), func(ctx context.Context, mgr ctrl.Manager) error {
 		if err := AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err
 		}
