@@ -169,11 +169,10 @@ func judge(f Facts, failed []*batchv1.Job) []ruling {
 	rules := f.Spec.FailurePolicy.Rules
 	left := slices.Clone(failed)
 	for i := range rules {
-		m := newMatcher(&rules[i])
 		chosen := chosenRule{name: RuleName(rules, i), action: rules[i].Action}
 		budget := ruleBudget(f.Status, &rules[i], chosen.name)
 		left = slices.DeleteFunc(left, func(job *batchv1.Job) bool {
-			if budget == 0 || !m.matches(job) {
+			if budget == 0 || !matches(&rules[i], job) {
 				return false
 			}
 			if RestartsOneJob(chosen.action) {
@@ -233,26 +232,10 @@ func RuleName(rules []v1alpha2.FailurePolicyRule, i int) string {
 	return cmp.Or(rules[i].Name, fmt.Sprintf("failurePolicyRule%d", i))
 }
 
-// matcher is a rule with its patterns compiled once for all Jobs.
-type matcher struct {
-	rule     *v1alpha2.FailurePolicyRule
-	patterns []*regexp.Regexp
-}
-
-// newMatcher omits patterns that do not compile, so that they match nothing.
-func newMatcher(rule *v1alpha2.FailurePolicyRule) matcher {
-	m := matcher{rule: rule}
-	for _, text := range rule.OnJobFailureMessagePatterns {
-		if pattern, err := regexp.Compile(text); err == nil {
-			m.patterns = append(m.patterns, pattern)
-		}
-	}
-	return m
-}
-
-func (m matcher) matches(job *batchv1.Job) bool {
+func matches(rule *v1alpha2.FailurePolicyRule, job *batchv1.Job) bool {
 	c, rjob := FailureOf(job), job.Labels[v1alpha2.ReplicatedJobNameKey]
-	return rjob != "" && includes(m.rule.TargetReplicatedJobs, rjob) && includes(m.rule.OnJobFailureReasons, c.Reason) && m.hasMessage(c.Message)
+	return rjob != "" && includes(rule.TargetReplicatedJobs, rjob) && includes(rule.OnJobFailureReasons, c.Reason) &&
+		hasMessage(rule.OnJobFailureMessagePatterns, c.Message)
 }
 
 // includes reports whether a list contains a value. An empty list stands for all values.
@@ -260,7 +243,10 @@ func includes(list []string, value string) bool {
 	return len(list) == 0 || slices.Contains(list, value)
 }
 
-func (m matcher) hasMessage(message string) bool {
-	return len(m.rule.OnJobFailureMessagePatterns) == 0 ||
-		slices.ContainsFunc(m.patterns, func(p *regexp.Regexp) bool { return p.MatchString(message) })
+// hasMessage reports whether one of the patterns matches. A pattern that does not compile matches nothing.
+func hasMessage(patterns []string, message string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
+		found, err := regexp.MatchString(pattern, message)
+		return err == nil && found
+	})
 }
