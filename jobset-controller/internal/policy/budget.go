@@ -81,25 +81,17 @@ type Recreation struct {
 	DecidedAt time.Time
 	DownAt    time.Time // when the last old Job was gone
 	Counted   bool
-	Culprit   Culprit
-}
-
-// Culprit is the worker that made a Job fail, and how it exited. Any of it may be missing, because the pods may be
-// gone.
-type Culprit struct {
-	Worker, Pod, Node string
-	Exit              history.Cause
+	// Culprit has the worker that made a Job fail, its pod and its node, and how it exited. Any of it may be missing,
+	// because the pods may be gone.
+	Culprit history.Entry
 }
 
 // Account returns the history entry of a completed recreation. It is numbered like the entry of a recreated group: each
 // recreation opens an epoch. Unknown phases have zero duration, and the remaining time is attributed to the start of
 // the new workers, so that the sum is the outage.
 func (r Recreation) Account(restarts int32, end time.Time) history.Entry {
-	e := history.Entry{
-		Attempt: history.Attempt{Epoch: int64(restarts) + 1}, Kind: history.Recreation, Counted: r.Counted,
-		Worker: r.Culprit.Worker, Pod: r.Culprit.Pod, Node: r.Culprit.Node, Cause: r.Culprit.Exit,
-	}
-	e.Cause.Kind = RecreationCause
+	e := r.Culprit
+	e.Attempt, e.Kind, e.Counted, e.Cause.Kind = history.Attempt{Epoch: int64(restarts) + 1}, history.Recreation, r.Counted, RecreationCause
 	at := r.DecidedAt
 	if !r.FailedAt.IsZero() && r.FailedAt.Before(at) {
 		at = r.FailedAt
@@ -121,7 +113,7 @@ func (r Recreation) Account(restarts int32, end time.Time) history.Entry {
 }
 
 // FindCulprit returns the worker that failed first, given the pods of a failed Job.
-func FindCulprit(jobSet string, pods []corev1.Pod) Culprit {
+func FindCulprit(jobSet string, pods []corev1.Pod) history.Entry {
 	var first *corev1.ContainerStateTerminated
 	var of *corev1.Pod
 	for i := range pods {
@@ -134,9 +126,9 @@ func FindCulprit(jobSet string, pods []corev1.Pod) Culprit {
 		}
 	}
 	if first == nil {
-		return Culprit{}
+		return history.Entry{}
 	}
-	return Culprit{Worker: workerOf(of), Pod: podOf(jobSet, of), Node: of.Spec.NodeName, Exit: exitOf(first)}
+	return history.Entry{Worker: workerOf(of), Pod: podOf(jobSet, of), Node: of.Spec.NodeName, Cause: exitOf(first)}
 }
 
 // workerOf returns replicatedJob, job index and pod index, joined by dashes.

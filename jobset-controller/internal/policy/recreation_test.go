@@ -21,8 +21,8 @@ func TestAccountOfARecreation(t *testing.T) {
 		want  string
 	}{
 		"all is known": {
-			Recreation{FailedAt: at(0), DecidedAt: at(40), DownAt: at(2040), Counted: true, Culprit: Culprit{
-				Worker: "workers-0-3", Pod: "x7k2p", Node: "n1", Exit: history.Cause{ExitCode: 137, Signal: "SIGKILL", Reason: "OOMKilled"}}},
+			Recreation{FailedAt: at(0), DecidedAt: at(40), DownAt: at(2040), Counted: true, Culprit: history.Entry{
+				Worker: "workers-0-3", Pod: "x7k2p", Node: "n1", Cause: history.Cause{ExitCode: 137, Signal: "SIGKILL", Reason: "OOMKilled"}}},
 			at(5040), "3.0 1970-01-01T00:16:40.000Z recreation policy:137:SIGKILL:OOMKilled workers-0-3/x7k2p@n1 5040=40+0+2000+3000"},
 		"the controller has restarted": {
 			Recreation{DecidedAt: at(0)}, at(5000), "3.0 1970-01-01T00:16:40.000Z recreation policy - 5000=0+0+0+5000 uncounted"},
@@ -66,17 +66,17 @@ func TestFindCulprit(t *testing.T) {
 	before := func(t *corev1.ContainerStateTerminated) corev1.ContainerStatus {
 		return corev1.ContainerStatus{LastTerminationState: corev1.ContainerState{Terminated: t}}
 	}
-	first := Culprit{Worker: "w-1-2", Pod: "abcde", Node: "n2", Exit: history.Cause{ExitCode: 137, Signal: "SIGKILL", Reason: "OOMKilled"}}
+	first := history.Entry{Worker: "w-1-2", Pod: "abcde", Node: "n2", Cause: history.Cause{ExitCode: 137, Signal: "SIGKILL", Reason: "OOMKilled"}}
 	for name, c := range map[string]struct {
 		pods []corev1.Pod
-		want Culprit
+		want history.Entry
 	}{
-		"no pods are left":       {nil, Culprit{}},
-		"no worker has failed":   {[]corev1.Pod{pod("0", now(ended(0, "Completed", 5))), pod("1")}, Culprit{}},
+		"no pods are left":       {nil, history.Entry{}},
+		"no worker has failed":   {[]corev1.Pod{pod("0", now(ended(0, "Completed", 5))), pod("1")}, history.Entry{}},
 		"the first of several":   {[]corev1.Pod{pod("0", now(ended(1, "Error", 9))), pod("2", now(ended(137, "OOMKilled", 7)))}, first},
 		"one that was restarted": {[]corev1.Pod{pod("0", now(ended(1, "Error", 9))), pod("2", before(ended(137, "OOMKilled", 7)))}, first},
 		"an ordinary exit": {[]corev1.Pod{pod("0", now(ended(3, "Error", 9)))},
-			Culprit{Worker: "w-1-0", Pod: "abcde", Node: "n0", Exit: history.Cause{ExitCode: 3}}},
+			history.Entry{Worker: "w-1-0", Pod: "abcde", Node: "n0", Cause: history.Cause{ExitCode: 3}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, FindCulprit("js", c.pods)); diff != "" {

@@ -53,7 +53,7 @@ const culprits = 500
 // With a resource version the API server responds from its cache, which is as recent as what the Job controller has
 // read. Without one, it would read all pods of the namespace from etcd. With a resource version it ignores the limit,
 // so larger Jobs are read the expensive way.
-func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) policy.Culprit {
+func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) history.Entry {
 	options := client.ListOptions{Limit: culprits}
 	if ptr.Deref(job.Spec.Parallelism, 1) <= culprits {
 		options.Raw = &metav1.ListOptions{ResourceVersion: "0"}
@@ -61,7 +61,7 @@ func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) po
 	pods, err := r.podsOf(ctx, job, &options)
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("failed to list the pods of a failed Job; its restart record will not name a worker", "job", job.Name, "error", err.Error())
-		return policy.Culprit{}
+		return history.Entry{}
 	}
 	return policy.FindCulprit(s.jobSet.Name, pods)
 }
