@@ -3,7 +3,6 @@ package validation
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -68,16 +67,13 @@ func (c *checked) managedBy() field.ErrorList {
 	return validation.IsDomainPrefixedPath(path, value)
 }
 
-// userAnnotations lists the annotations read by policy.ReadInPlace that users set.
-var userAnnotations = []string{v1alpha2.InPlaceTimeoutKey, v1alpha2.FormingTimeoutKey, v1alpha2.MaxRestartDelayKey, v1alpha2.NodeLostAfterKey}
-
-// annotations checks the annotations that users set. The others are set by programs, which must not be blocked by an
-// old value.
+// annotations checks the annotations that users set. The number of restarts is set by a program, which must not be
+// blocked by an old value.
 func (c *checked) annotations() field.ErrorList {
 	var errs field.ErrorList
 	path := field.NewPath("metadata", "annotations")
 	for _, p := range policy.ReadInPlace(c.jobSet.Annotations).Problems {
-		if slices.Contains(userAnnotations, p.Annotation) {
+		if p.Annotation != v1alpha2.InPlaceRestartsKey {
 			errs = append(errs, field.Invalid(path.Key(p.Annotation), p.Value, withoutName(p)))
 		}
 	}
