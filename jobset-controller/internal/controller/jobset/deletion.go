@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -70,9 +69,8 @@ func (r *Reconciler) expire(ctx context.Context, s *scope) (ctrl.Result, error) 
 }
 
 func (s *scope) finishedAt() time.Time {
-	for _, kind := range []v1alpha2.JobSetConditionType{v1alpha2.JobSetCompleted, v1alpha2.JobSetFailed} {
-		c := meta.FindStatusCondition(s.jobSet.Status.Conditions, string(kind))
-		if c != nil && c.Status == metav1.ConditionTrue {
+	for _, c := range s.jobSet.Status.Conditions {
+		if (c.Type == string(v1alpha2.JobSetCompleted) || c.Type == string(v1alpha2.JobSetFailed)) && c.Status == metav1.ConditionTrue {
 			return c.LastTransitionTime.Time
 		}
 	}
