@@ -70,6 +70,22 @@ func (r *Reconciler) readJobs(ctx context.Context, s *scope) error {
 	return nil
 }
 
+// readAttempts reads the attempts reported by the agents of restartStrategy InPlaceRestart.
+func (r *Reconciler) readAttempts(ctx context.Context, s *scope) error {
+	if !r.Features.InPlaceRestart || !policy.UsesAttempts(&s.jobSet.Spec) || s.finished() {
+		return nil
+	}
+	var pods corev1.PodList
+	err := r.Client.List(ctx, &pods, client.InNamespace(s.jobSet.Namespace),
+		client.MatchingFields{podIndex: string(s.jobSet.UID)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	attempts := policy.ReadAttempts(&s.jobSet.Spec, s.jobs, pods.Items)
+	s.attempts = &attempts
+	return nil
+}
+
 func (r *Reconciler) readService(ctx context.Context, s *scope) error {
 	var service corev1.Service
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.jobSet.Namespace, Name: plan.Subdomain(s.jobSet)}, &service); err != nil {

@@ -3,6 +3,7 @@ package jobset
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -167,6 +168,20 @@ func (s *scope) setResumed(status *v1alpha2.JobSetStatus) {
 		s.endRestarts(status, normal(v1alpha2.JobsReadyReason, "all jobs are ready"))
 	}
 	s.setSequence(status)
+}
+
+func (s *scope) restartsInPlace() bool { return s.attempts != nil && s.attempts.Restarting() }
+
+// setAttempts sets the attempts that the agents of restartStrategy InPlaceRestart must follow.
+func (s *scope) setAttempts(status *v1alpha2.JobSetStatus) {
+	if s.attempts == nil {
+		return
+	}
+	status.PreviousInPlaceRestartAttempt, status.CurrentInPlaceRestartAttempt = s.attempts.Next(&s.jobSet.Status, s.suspended())
+	if s.restartsInPlace() && !s.suspended() {
+		s.setTrue(status, v1alpha2.JobSetRestartingInPlace, warning(v1alpha2.InPlaceAttemptReason, fmt.Sprintf(
+			"all pods are restarting in place to join attempt %d", s.attempts.Highest)))
+	}
 }
 
 // progressInterval is how often intermediate counts of Jobs by state, and what a JobSet is waiting for, are written.
