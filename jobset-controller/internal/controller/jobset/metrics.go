@@ -2,6 +2,7 @@ package jobset
 
 import (
 	"context"
+	"math"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -65,28 +66,18 @@ func (m *Metrics) count(d policy.Decision) {
 	}
 }
 
-// budgets computes, on each scrape, how much of their restart budget JobSets have used.
-type budgets struct {
-	reader client.Reader
-	desc   *prometheus.Desc
-}
-
-// NewBudgets returns a collector for the largest fraction of its budget that any JobSet has used. It reports no value
+// NewBudgets returns a gauge for the largest fraction of its restart budget that any JobSet has used. It is not a number
 // while the JobSets cannot be read.
 func NewBudgets(reader client.Reader) prometheus.Collector {
-	return budgets{reader, meter.Desc(series.RestartBudgetUsed)}
-}
-
-func (b budgets) Describe(out chan<- *prometheus.Desc) { out <- b.desc }
-
-func (b budgets) Collect(out chan<- prometheus.Metric) {
-	var list v1alpha2.JobSetList
-	if err := b.reader.List(context.Background(), &list, client.UnsafeDisableDeepCopy); err != nil {
-		return
-	}
-	largest := 0.0
-	for i := range list.Items {
-		largest = max(largest, policy.BudgetUsed(&list.Items[i]))
-	}
-	out <- prometheus.MustNewConstMetric(b.desc, prometheus.GaugeValue, largest)
+	return meter.GaugeFunc(series.RestartBudgetUsed, func() float64 {
+		var list v1alpha2.JobSetList
+		if err := reader.List(context.Background(), &list, client.UnsafeDisableDeepCopy); err != nil {
+			return math.NaN()
+		}
+		largest := 0.0
+		for i := range list.Items {
+			largest = max(largest, policy.BudgetUsed(&list.Items[i]))
+		}
+		return largest
+	})
 }
