@@ -63,21 +63,6 @@ func (s *scope) unfinishedSpares() []*batchv1.Job {
 	return slices.DeleteFunc(slices.Clone(s.jobs.Spares), policy.Finished)
 }
 
-// sparesToResume returns the suspended Jobs of spares that may start.
-func (s *scope) sparesToResume(builder *plan.Builder, suspended map[string]*batchv1.Job) []resumption {
-	var pairs []resumption
-	for i := range s.jobSet.Spec.ReplicatedJobs {
-		job := suspended[plan.SparesName(s.jobSet.Name, s.jobSet.Spec.ReplicatedJobs[i].Name)]
-		if job == nil || waitsByItself(job) || !s.workersReady(i) {
-			continue
-		}
-		if desired := builder.Spares(i); desired != nil {
-			pairs = append(pairs, resumption{current: job, desired: desired})
-		}
-	}
-	return pairs
-}
-
 // resizeSpares sets the number of spares to the value of the annotation, which may change at any time. An invalid value
 // has no effect. A JobSet that Kueue queues as a whole keeps no spares, because Kueue does not count them.
 func (r *Reconciler) resizeSpares(ctx context.Context, s *scope) (ctrl.Result, error) {

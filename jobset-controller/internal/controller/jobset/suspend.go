@@ -114,8 +114,13 @@ func (s *scope) jobsToResume() []resumption {
 				pairs = append(pairs, resumption{current: job, desired: builder.Job(i, index)})
 			}
 		}
+		if job := byName[plan.SparesName(s.jobSet.Name, rjob.Name)]; job != nil && !waitsByItself(job) && s.workersReady(i) {
+			if desired := builder.Spares(i); desired != nil {
+				pairs = append(pairs, resumption{current: job, desired: desired})
+			}
+		}
 	}
-	return append(pairs, s.sparesToResume(builder, byName)...)
+	return pairs
 }
 
 // templateIsMutable follows the API server's rule: no pods are left, and the Job was never started or its status
