@@ -163,15 +163,6 @@ func Lives(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp.IsZero() && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
-// Overdue returns how long a pod has been terminating beyond its grace period and the timeout. It is negative while
-// there is time left, and the most negative duration for a pod that is not being deleted.
-func Overdue(pod *corev1.Pod, timeout time.Duration, now time.Time) time.Duration {
-	if pod.DeletionTimestamp.IsZero() {
-		return -1 << 63
-	}
-	return now.Sub(pod.DeletionTimestamp.Add(timeout))
-}
-
 // Tally counts the Jobs of the current attempt, and returns one status per replicatedJob in spec order. Counters of
 // single-Job restarts are carried over from previous. See CountRestarts.
 func Tally(spec *v1alpha2.JobSetSpec, jobs Jobs, previous []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {

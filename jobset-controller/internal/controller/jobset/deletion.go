@@ -105,15 +105,15 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 	var overdue []*corev1.Pod
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		late := policy.Overdue(pod, timeout, r.Clock.Now())
-		switch owner := metav1.GetControllerOf(pod); {
-		case owner == nil || !owners[owner.UID] || pod.DeletionTimestamp.IsZero():
-		case late < 0:
-			next = soonest(next, ctrl.Result{RequeueAfter: -late})
-		default:
-			next = soonest(next, ctrl.Result{RequeueAfter: stuckPodInterval})
-			overdue = append(overdue, pod)
+		owner := metav1.GetControllerOf(pod)
+		if owner == nil || !owners[owner.UID] || pod.DeletionTimestamp.IsZero() {
+			continue
 		}
+		left := pod.DeletionTimestamp.Add(timeout).Sub(r.Clock.Now()) // the deletion timestamp is the end of the grace period
+		if left <= 0 {
+			left, overdue = stuckPodInterval, append(overdue, pod)
+		}
+		next = soonest(next, ctrl.Result{RequeueAfter: left})
 	}
 	r.notBefore.set(s.jobSet, taskStuckPods, min(next.RequeueAfter, stuckPodInterval))
 	return next, parallel.Do(ctx, overdue, func(ctx context.Context, pod *corev1.Pod) error { return r.releasePod(ctx, s, pod, timeout) })
