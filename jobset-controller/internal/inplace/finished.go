@@ -46,29 +46,22 @@ func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) [
 	return slots
 }
 
+// maxIndex is higher than the API's limit.
+const maxIndex = 1 << 20
+
 // Indexes parses a list of completion indexes in the format of the Job controller ("0,2-4"). It skips unreadable parts.
 func Indexes(list string) workload.Indexes {
 	var set workload.Indexes
 	for part := range strings.SplitSeq(list, ",") {
-		if first, last, ok := parseRange(part); ok {
+		from, to, isRange := strings.Cut(part, "-")
+		if !isRange {
+			to = from
+		}
+		first, err := strconv.Atoi(from)
+		last, lastErr := strconv.Atoi(to)
+		if err == nil && lastErr == nil && first >= 0 && last <= maxIndex {
 			set = append(set, [2]int{first, last})
 		}
 	}
 	return set
-}
-
-// maxIndex is higher than the API's limit.
-const maxIndex = 1 << 20
-
-func parseRange(part string) (first, last int, ok bool) {
-	from, to, isRange := strings.Cut(part, "-")
-	first, err := strconv.Atoi(from)
-	if err != nil || first < 0 {
-		return 0, 0, false
-	}
-	if !isRange {
-		return first, first, true
-	}
-	last, err = strconv.Atoi(to)
-	return first, last, err == nil && last <= maxIndex
 }
