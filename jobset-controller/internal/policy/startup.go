@@ -41,9 +41,6 @@ func AllBegun(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus
 func passed(spec *v1alpha2.JobSetSpec, jobs Jobs) []bool {
 	waits := StartupWaits(spec)
 	is := make([]bool, len(spec.ReplicatedJobs))
-	if !slices.Contains(waits, v1alpha2.WaitForSucceeded) && !slices.ContainsFunc(spec.ReplicatedJobs, dependsOnCompletion) {
-		return is
-	}
 	begun := begunReplicatedJobs(jobs)
 	depended := map[string]bool{}
 	later := false
@@ -61,10 +58,6 @@ func passed(spec *v1alpha2.JobSetSpec, jobs Jobs) []bool {
 		}
 	}
 	return is
-}
-
-func dependsOnCompletion(rjob v1alpha2.ReplicatedJob) bool {
-	return slices.ContainsFunc(rjob.DependsOn, func(d v1alpha2.DependsOn) bool { return d.Status == v1alpha2.DependencyComplete })
 }
 
 // begunReplicatedJobs returns the replicatedJobs with a Job that is running or has finished.
