@@ -88,9 +88,6 @@ func (s *scope) setFalseSilently(status *v1alpha2.JobSetStatus, kind v1alpha2.Jo
 	}
 }
 
-// faultsShown limits how many faults a condition lists.
-const faultsShown = 5
-
 // setAccepted reports which parts of the spec cannot be applied as written. A JobSet without faults never gets the
 // condition.
 func (s *scope) setAccepted(status *v1alpha2.JobSetStatus) {
@@ -131,15 +128,9 @@ func (s *scope) fault() (notice, bool) {
 	return notice{}, false
 }
 
+// listed lists the first errors in one line.
 func listed(errs field.ErrorList) string {
-	var texts []string
-	for _, err := range errs[:min(len(errs), faultsShown)] {
-		texts = append(texts, err.Error())
-	}
-	if more := len(errs) - faultsShown; more > 0 {
-		texts = append(texts, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(texts, "; ")
+	return strings.ReplaceAll(parallel.Join(errs.ToAggregate().Errors()).Error(), "\n", "; ")
 }
 
 // running returns whether the JobSet is running and, if not, what it is waiting for. This condition emits no events,
