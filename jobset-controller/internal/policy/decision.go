@@ -44,17 +44,14 @@ type Decision struct {
 
 // Failures returns the Jobs on which the decision is based.
 func (d Decision) Failures() []*batchv1.Job {
-	if len(d.Restarts) > 0 {
-		jobs := make([]*batchv1.Job, len(d.Restarts))
-		for i, r := range d.Restarts {
-			jobs[i] = r.Job
-		}
-		return jobs
+	var jobs []*batchv1.Job
+	for _, r := range d.Restarts {
+		jobs = append(jobs, r.Job)
 	}
-	if d.Job != nil {
-		return []*batchv1.Job{d.Job}
+	if d.Job != nil && len(jobs) == 0 { // otherwise it is one of them
+		jobs = append(jobs, d.Job)
 	}
-	return nil
+	return jobs
 }
 
 // Facts is the input of a decision.

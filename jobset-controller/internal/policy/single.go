@@ -30,9 +30,6 @@ func JobRestarts(status *v1alpha2.JobSetStatus) map[string][]int32 {
 
 // outdated reports whether a Job of a replicatedJob with these restarts has been replaced since it was created.
 func outdated(job *batchv1.Job, restarts []int32) bool {
-	if len(restarts) == 0 {
-		return false
-	}
 	index := number(job, v1alpha2.JobIndexKey)
 	return index >= 0 && int(index) < len(restarts) && number(job, v1alpha2.JobRestartsKey) < restarts[index]
 }

@@ -132,31 +132,26 @@ func (s *scope) terminating() map[types.UID]bool {
 	return owners
 }
 
+// releasePod deletes a pod if its node is known to be dead.
 func (r *Reconciler) releasePod(ctx context.Context, s *scope, pod *corev1.Pod, timeout time.Duration) error {
-	evidence, err := r.evidence(ctx, pod.Spec.NodeName, timeout)
-	if err != nil || evidence == "" {
-		return err
+	if pod.Spec.NodeName == "" {
+		return nil // a pod that was never bound does not wait for a node
 	}
-	err = r.Client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+	node := &corev1.Node{}
+	if err := r.Live.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node); apierrors.IsNotFound(err) {
+		node = nil
+	} else if err != nil {
+		return fmt.Errorf("getting node %s: %w", pod.Spec.NodeName, err)
+	}
+	evidence := nodes.Dead(node, timeout, r.Clock.Now())
+	if evidence == "" {
+		return nil
+	}
+	err := r.Client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 	if err := ignoreNotFound("deleting stuck pod "+pod.Name, err); err != nil {
 		return err
 	}
 	r.warn(s.jobSet, podReleased, fmt.Sprintf("pod %s was deleted without waiting for its containers: it should have terminated by %s, and %s",
 		pod.Name, pod.DeletionTimestamp.UTC().Format(time.RFC3339), evidence))
 	return nil
-}
-
-// evidence returns why the node of a pod is known to be dead, or "" if it is not. A pod that was never bound does not
-// wait for a node.
-func (r *Reconciler) evidence(ctx context.Context, node string, timeout time.Duration) (string, error) {
-	if node == "" {
-		return "", nil
-	}
-	live := &corev1.Node{}
-	if err := r.Live.Get(ctx, client.ObjectKey{Name: node}, live); apierrors.IsNotFound(err) {
-		live = nil
-	} else if err != nil {
-		return "", fmt.Errorf("getting node %s: %w", node, err)
-	}
-	return nodes.Dead(live, timeout, r.Clock.Now()), nil
 }

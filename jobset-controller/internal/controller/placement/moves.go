@@ -47,22 +47,20 @@ func liftGate() map[string]any {
 	return map[string]any{"$patch": "delete", "name": exclusive.Gate}
 }
 
-// evict deletes followers, so that they are recreated.
+// evict deletes followers, so that they are recreated. The condition lets a podFailurePolicy know that a pod did not fail
+// on its own.
 func (r *Reconciler) evict(ctx context.Context, s *scope) error {
-	return parallel.Do(ctx, s.moves.Evict, func(ctx context.Context, pod *corev1.Pod) error {
-		return r.remove(ctx, pod, fmt.Sprintf("its leader is in %s %s", s.topology, s.domain))
-	})
-}
-
-// remove deletes a pod. The condition lets a podFailurePolicy know that the pod did not fail on its own.
-func (r *Reconciler) remove(ctx context.Context, pod *corev1.Pod, why string) error {
-	patch := patchOf(pod, nil, "status", map[string]any{"conditions": []any{corev1.PodCondition{
-		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), Reason: violation, Message: why,
-	}}})
-	if err := r.client.Status().Patch(ctx, named(pod), patch); err != nil {
-		return unlessGone("marking", pod, err)
+	marked := corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), Reason: violation,
+		Message: fmt.Sprintf("its leader is in %s %s", s.topology, s.domain),
 	}
-	return unlessGone("evicting", pod, r.client.Delete(ctx, named(pod), client.Preconditions{UID: &pod.UID}))
+	return parallel.Do(ctx, s.moves.Evict, func(ctx context.Context, pod *corev1.Pod) error {
+		patch := patchOf(pod, nil, "status", map[string]any{"conditions": []any{marked}})
+		if err := r.client.Status().Patch(ctx, named(pod), patch); err != nil {
+			return unlessGone("marking", pod, err)
+		}
+		return unlessGone("evicting", pod, r.client.Delete(ctx, named(pod), client.Preconditions{UID: &pod.UID}))
+	})
 }
 
 // patchOf returns a patch that includes the pod's UID, so that the API server rejects it for another pod with that
