@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"fmt"
+	"slices"
 
 	"k8s.io/utils/ptr"
 
@@ -49,23 +49,14 @@ func Ours(js *v1alpha2.JobSet) bool {
 	return ptr.Deref(js.Spec.ManagedBy, v1alpha2.JobSetControllerName) == v1alpha2.JobSetControllerName
 }
 
-// PlacedByWebhook returns what requests exclusive placement by the webhook for pods: the JobSet, or replicatedJobs by
-// their field path.
-func PlacedByWebhook(js *v1alpha2.JobSet) []string {
-	if exclusiveByWebhook(js.Annotations) {
-		return []string{"the JobSet"}
+// PlacedByWebhook reports whether the JobSet or one of its Job templates requests exclusive placement by the webhook for
+// pods.
+func PlacedByWebhook(js *v1alpha2.JobSet) bool {
+	requests := func(annotations map[string]string) bool {
+		_, exclusive := annotations[v1alpha2.ExclusiveKey]
+		_, byNodeSelector := annotations[v1alpha2.NodeSelectorStrategyKey]
+		return exclusive && !byNodeSelector
 	}
-	var paths []string
-	for i := range js.Spec.ReplicatedJobs {
-		if exclusiveByWebhook(js.Spec.ReplicatedJobs[i].Template.Annotations) {
-			paths = append(paths, fmt.Sprintf("spec.replicatedJobs[%d].template", i))
-		}
-	}
-	return paths
-}
-
-func exclusiveByWebhook(annotations map[string]string) bool {
-	_, exclusive := annotations[v1alpha2.ExclusiveKey]
-	_, byNodeSelector := annotations[v1alpha2.NodeSelectorStrategyKey]
-	return exclusive && !byNodeSelector
+	onTemplate := func(rjob v1alpha2.ReplicatedJob) bool { return requests(rjob.Template.Annotations) }
+	return requests(js.Annotations) || slices.ContainsFunc(js.Spec.ReplicatedJobs, onTemplate)
 }

@@ -85,11 +85,8 @@ func (r *Reconciler) reportProblems(s *scope) {
 
 // reportPlacement warns if the pods of a JobSet are not placed exclusively as requested because no webhook is served.
 func (r *Reconciler) reportPlacement(s *scope) {
-	if r.Places {
-		return
-	}
-	for _, owner := range policy.PlacedByWebhook(s.jobSet) {
-		r.warnOnce(s.jobSet, placementNotEnforced, "annotation "+v1alpha2.ExclusiveKey+" of "+owner+
+	if !r.Places && policy.PlacedByWebhook(s.jobSet) {
+		r.warnOnce(s.jobSet, placementNotEnforced, "annotation "+v1alpha2.ExclusiveKey+
 			" is passed on to the jobs but not enforced, because the manager serves no webhooks; they may share a topology domain")
 	}
 }
