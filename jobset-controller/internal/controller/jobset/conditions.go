@@ -52,7 +52,7 @@ func (s *scope) set(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetCondition
 const maxMessage = 32768
 
 func (s *scope) setSequence(status *v1alpha2.JobSetStatus) {
-	rjob, wait := policy.Blocker(&s.jobSet.Spec, s.tallies)
+	rjob, wait := policy.Blocker(&s.jobSet.Spec, s.Tallies)
 	if policy.InOrder(&s.jobSet.Spec) && !s.completeSequence(status, wait == "") {
 		s.setTrue(status, v1alpha2.JobSetStartupPolicyInProgress, normal(v1alpha2.InOrderStartupPolicyInProgressReason, fmt.Sprintf(
 			"replicated jobs are starting in order: waiting for %s to be %s", rjob, wait)))
@@ -62,7 +62,7 @@ func (s *scope) setSequence(status *v1alpha2.JobSetStatus) {
 // endSequence ends the sequence of a finished JobSet. The last stage may have finished without ever being observed as
 // ready.
 func (s *scope) endSequence(status *v1alpha2.JobSetStatus, n notice) {
-	if policy.InOrder(&s.jobSet.Spec) && !s.completeSequence(status, policy.AllBegun(&s.jobSet.Spec, s.tallies)) {
+	if policy.InOrder(&s.jobSet.Spec) && !s.completeSequence(status, policy.AllBegun(&s.jobSet.Spec, s.Tallies)) {
 		s.setFalse(status, v1alpha2.JobSetStartupPolicyInProgress, n)
 	}
 }
@@ -149,13 +149,13 @@ func (s *scope) running() (metav1.ConditionStatus, notice) {
 		return no(v1alpha2.NotAcceptedReason, "nothing is started, see condition Accepted")
 	case s.suspended():
 		return no(v1alpha2.JobSetSuspendedReason, "the JobSet is suspended")
-	case s.decided, len(s.jobs.Failed) > 0:
+	case s.decided, len(s.Jobs.Failed) > 0:
 		return no(v1alpha2.RestartingReason, "jobs are being recreated after a failure")
-	case len(s.jobs.Previous) > 0:
+	case len(s.Jobs.Previous) > 0:
 		return no(v1alpha2.WaitingForDeletionReason, "jobs from before the restart have not been deleted yet")
 	case s.claimsErr != nil:
 		return no(v1alpha2.WaitingForVolumeClaimsReason, s.claimsErr.Error())
-	case policy.AllReady(&s.jobSet.Spec, s.tallies):
+	case policy.AllReady(&s.jobSet.Spec, s.Tallies):
 		return metav1.ConditionTrue, normal(v1alpha2.AllJobsReadyReason, "all jobs are ready or have succeeded")
 	}
 	if held := s.held(); held != "" {
@@ -173,7 +173,7 @@ func (s *scope) held() string {
 		}
 		name := s.jobSet.Spec.ReplicatedJobs[i].Name
 		if policy.InOrder(&s.jobSet.Spec) {
-			rjob, wait := policy.Blocker(&s.jobSet.Spec, s.tallies)
+			rjob, wait := policy.Blocker(&s.jobSet.Spec, s.Tallies)
 			return fmt.Sprintf("%s is waiting for %s to be %s", name, rjob, wait)
 		}
 		return name + " is waiting for its dependencies"

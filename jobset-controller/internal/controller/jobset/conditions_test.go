@@ -35,7 +35,7 @@ func FuzzConditionsAreValid(f *testing.F) {
 				Change(func(js *v1alpha2.JobSet) { js.Spec.Coordinator = &v1alpha2.Coordinator{ReplicatedJob: text(rule)} }).Obj()
 			failed := MakeJob("a-workers-0", "workers").Failed(1, "BackoffLimitExceeded", text(message))
 			s := &scope{jobSet: js, refused: text(refused)}
-			s.jobs = policy.SortJobs([]batchv1.Job{*failed.Obj()}, &js.Status, epoch.First())
+			s.Jobs = policy.SortJobs([]batchv1.Job{*failed.Obj()}, &js.Status, epoch.First())
 			s.decide()
 			s.decided = true
 			status := s.status()

@@ -204,13 +204,13 @@ type agents struct {
 }
 
 func (s *scope) planAgents(settings inject.Settings) {
-	if !s.inPlace.Enabled {
+	if !s.InPlace.Enabled {
 		return
 	}
 	assessment := inject.Assess(s.jobSet)
 	s.agents = agents{
 		assessment: assessment,
-		plan:       inject.For(assessment, slices.Concat(s.jobs.Current(), s.jobs.Spares), settings),
+		plan:       inject.For(assessment, slices.Concat(s.Jobs.Current(), s.Jobs.Spares), settings),
 		lacks:      settings.Lacks(assessment),
 	}
 }
@@ -220,12 +220,12 @@ const keepsAgents = "; running jobs keep their agents, and recreated jobs get no
 
 // runsAgents reports whether Jobs of the current attempt were created with agents.
 func (s *scope) runsAgents() bool {
-	injects, _ := inject.Began(s.jobs.Current())
+	injects, _ := inject.Began(s.Jobs.Current())
 	return injects
 }
 
 func (s *scope) builder() *plan.Builder {
-	b := plan.NewBuilder(s.jobSet, s.epoch)
+	b := plan.NewBuilder(s.jobSet, s.Epoch)
 	b.Agents, b.CountsSingle = s.agents.plan, s.features.RestartJob
 	return b
 }

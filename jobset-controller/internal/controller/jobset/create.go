@@ -31,12 +31,12 @@ const (
 // createJobs creates the missing Jobs that may start, once their volume claims exist.
 func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
 	policy := s.jobSet.Spec.FailurePolicy
-	if policy != nil && policy.RestartStrategy == v1alpha2.BlockingRecreate && len(s.jobs.Previous) > 0 {
+	if policy != nil && policy.RestartStrategy == v1alpha2.BlockingRecreate && len(s.Jobs.Previous) > 0 {
 		return ctrl.Result{}, nil // attempts never overlap
 	}
 	missing, again := r.missingJobs(s)
 	if len(missing) == 0 {
-		s.jobsExist = again.IsZero() && len(s.jobs.Previous) == 0
+		s.jobsExist = again.IsZero() && len(s.Jobs.Previous) == 0
 		return again, nil
 	}
 	if result, err := r.ensureClaims(ctx, s); err != nil || !result.IsZero() {
@@ -51,7 +51,7 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	if len(missing) >= maxCreates {
 		again = soonest(again, ctrl.Result{RequeueAfter: createRetry})
 	}
-	s.jobsExist = err == nil && again.IsZero() && len(s.jobs.Previous) == 0
+	s.jobsExist = err == nil && again.IsZero() && len(s.Jobs.Previous) == 0
 	return again, err
 }
 
@@ -95,7 +95,7 @@ func (r *Reconciler) missingJobs(s *scope) (missing []*batchv1.Job, again ctrl.R
 	builder := s.builder()
 	for i := range s.jobSet.Spec.ReplicatedJobs {
 		rjob := &s.jobSet.Spec.ReplicatedJobs[i]
-		if !s.gates[i] || s.tallies[i].Succeeded >= rjob.Replicas {
+		if !s.gates[i] || s.Tallies[i].Succeeded >= rjob.Replicas {
 			continue
 		}
 		wait, refused := r.notBefore.wait(s.jobSet, jobsOf(rjob.Name))
@@ -104,7 +104,7 @@ func (r *Reconciler) missingJobs(s *scope) (missing []*batchv1.Job, again ctrl.R
 				break
 			}
 			name = plan.AppendJobName(name[:0], s.jobSet.Name, rjob.Name, index)
-			if s.jobs.Names[string(name)] {
+			if s.Jobs.Names[string(name)] {
 				continue
 			}
 			if wait > 0 {
@@ -124,7 +124,7 @@ func (r *Reconciler) missingJobs(s *scope) (missing []*batchv1.Job, again ctrl.R
 // epochIsCurrent handles a cache in which the Jobs of a full recreation are already deleted, but its epoch is not
 // visible yet. Jobs created at this point would have the old epoch and would be deleted again.
 func (r *Reconciler) epochIsCurrent(ctx context.Context, s *scope) (bool, error) {
-	if !s.inPlace.Enabled {
+	if !s.InPlace.Enabled {
 		return true, nil
 	}
 	var live v1alpha2.JobSet
@@ -171,7 +171,7 @@ func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 		specs[rjob.Name] = &rjob.Template.Spec
 	}
 	var pairs []resumption
-	for _, job := range s.jobs.Active {
+	for _, job := range s.Jobs.Active {
 		spec := specs[job.Labels[v1alpha2.ReplicatedJobNameKey]]
 		if spec == nil || !job.DeletionTimestamp.IsZero() {
 			continue

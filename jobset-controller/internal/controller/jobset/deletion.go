@@ -23,14 +23,14 @@ import (
 
 // deletePrevious deletes the Jobs replaced by a restart or full recreation that has been recorded.
 func (r *Reconciler) deletePrevious(ctx context.Context, s *scope) (ctrl.Result, error) {
-	return r.updateJobs(s, "replaced jobs have not been deleted yet", func() error { return r.deleteJobs(ctx, s, s.jobs.Previous) })
+	return r.updateJobs(s, "replaced jobs have not been deleted yet", func() error { return r.deleteJobs(ctx, s, s.Jobs.Previous) })
 }
 
 // deleteRemaining deletes the running Jobs of a finished JobSet. It keeps finished Jobs, so that their logs remain
 // available.
 func (r *Reconciler) deleteRemaining(ctx context.Context, s *scope) (ctrl.Result, error) {
 	spares, later := s.leftSpares(r.Clock.Now())
-	running := slices.DeleteFunc(slices.Concat(s.jobs.Previous, s.jobs.Active, spares), policy.Finished)
+	running := slices.DeleteFunc(slices.Concat(s.Jobs.Previous, s.Jobs.Active, spares), policy.Finished)
 	again, err := r.updateJobs(s, "jobs that are still running have not been deleted yet", func() error { return r.deleteJobs(ctx, s, running) })
 	return soonest(again, later), err
 }
@@ -122,7 +122,7 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 // terminating returns the UIDs of the Jobs that may have terminating pods.
 func (s *scope) terminating() map[types.UID]bool {
 	owners := map[types.UID]bool{}
-	for _, job := range slices.Concat(s.jobs.Previous, s.jobs.Active, s.jobs.Failed, s.jobs.Spares) {
+	for _, job := range slices.Concat(s.Jobs.Previous, s.Jobs.Active, s.Jobs.Failed, s.Jobs.Spares) {
 		c := policy.FailureOf(job)
 		failing := c != nil && c.Type == batchv1.JobFailureTarget // waits for its pods to terminate
 		if !job.DeletionTimestamp.IsZero() || ptr.Deref(job.Status.Terminating, 0) > 0 || failing {

@@ -23,7 +23,7 @@ import (
 // After a crash between the first two steps, the next process finds the same cause in the annotation and continues.
 // openEpoch returns false if the JobSet has changed since it was observed.
 func (r *Reconciler) openEpoch(ctx context.Context, s *scope, cause string, base int32) (bool, error) {
-	next, opened := s.epoch.Next(cause, base)
+	next, opened := s.Epoch.Next(cause, base)
 	if !opened {
 		return true, nil
 	}
@@ -32,7 +32,7 @@ func (r *Reconciler) openEpoch(ctx context.Context, s *scope, cause string, base
 		return false, fmt.Errorf("opening epoch %d: %w", next.Epoch, err)
 	}
 	if written {
-		s.epoch = next
+		s.Epoch = next
 	}
 	return written, nil
 }
@@ -68,7 +68,7 @@ func (r *Reconciler) dropCopied(ctx context.Context, js *v1alpha2.JobSet) (ctrl.
 
 // openRestartEpoch opens an epoch before the restart of a group is recorded. base includes the restart if it counts.
 func (r *Reconciler) openRestartEpoch(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if !s.decided || s.decision.Outcome != policy.Restart || !s.inPlace.Enabled {
+	if !s.decided || s.decision.Outcome != policy.Restart || !s.InPlace.Enabled {
 		return ctrl.Result{}, nil
 	}
 	base := s.charged()
@@ -83,4 +83,4 @@ func (r *Reconciler) openRestartEpoch(ctx context.Context, s *scope) (ctrl.Resul
 	return ctrl.Result{}, nil
 }
 
-func (s *scope) charged() int32 { return policy.Charged(&s.jobSet.Status, s.inPlace, s.epoch) }
+func (s *scope) charged() int32 { return policy.Charged(&s.jobSet.Status, s.InPlace, s.Epoch) }

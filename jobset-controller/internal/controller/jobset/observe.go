@@ -20,8 +20,8 @@ import (
 // observe does all reads of a reconcile except the live ones, and makes all decisions.
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
 	s := &scope{jobSet: js, features: r.Features}
-	s.inPlace = policy.ReadInPlace(js.Annotations)
-	s.problems = s.inPlace.Problems
+	s.InPlace = policy.ReadInPlace(js.Annotations)
+	s.problems = s.InPlace.Problems
 	if _, problem := policy.StuckPodTimeout(js.Annotations); problem != nil {
 		s.problems = append(s.problems, *problem)
 	}
@@ -65,8 +65,8 @@ func (r *Reconciler) readJobs(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
-	s.epoch = s.readEpoch(jobs.Items)
-	s.jobs = policy.SortJobs(jobs.Items, &s.jobSet.Status, s.epoch)
+	s.Epoch = s.readEpoch(jobs.Items)
+	s.Jobs = policy.SortJobs(jobs.Items, &s.jobSet.Status, s.Epoch)
 	return nil
 }
 
@@ -81,8 +81,8 @@ func (r *Reconciler) readAttempts(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("listing pods: %w", err)
 	}
-	attempts := policy.ReadAttempts(&s.jobSet.Spec, s.jobs, pods.Items)
-	s.attempts = &attempts
+	attempts := policy.ReadAttempts(&s.jobSet.Spec, s.Jobs, pods.Items)
+	s.Attempts = &attempts
 	return nil
 }
 
@@ -97,39 +97,29 @@ func (r *Reconciler) readService(ctx context.Context, s *scope) error {
 
 func (s *scope) decide() {
 	spec := &s.jobSet.Spec
-	s.tallies = policy.Tally(spec, s.jobs, s.jobSet.Status.ReplicatedJobsStatus)
-	s.gates = policy.Gates(spec, s.tallies)
+	s.Spec, s.Status = spec, &s.jobSet.Status
+	s.Tallies = policy.Tally(spec, s.Jobs, s.jobSet.Status.ReplicatedJobsStatus)
+	s.gates = policy.Gates(spec, s.Tallies)
 	if s.finished() {
 		s.keepSuccesses()
 		return
 	}
 	if s.faults.Stops() { // nothing is started; running Jobs may finish
-		s.decision = policy.Success(s.facts())
+		s.decision = policy.Success(s.Facts)
 		return
 	}
-	s.decision = policy.Decide(s.facts())
-}
-
-func (s *scope) facts() policy.Facts {
-	return policy.Facts{
-		Spec: &s.jobSet.Spec, Status: &s.jobSet.Status, Tallies: s.tallies, Jobs: s.jobs, Epoch: s.epoch, InPlace: s.inPlace, Attempts: s.attempts,
-	}
+	s.decision = policy.Decide(s.Facts)
 }
 
 // scope holds everything known in one reconcile. observe fills it in, and steps add their results.
 type scope struct {
 	// jobSet is the observed JobSet. Only its resourceVersion and epoch annotation are updated, when the epoch is written.
 	jobSet *v1alpha2.JobSet
-	// jobs are shared with the cache and must not be modified.
-	jobs policy.Jobs
+	// Facts are the input of the decision. The Jobs are shared with the cache and must not be modified.
+	policy.Facts
 	// service is the Service of the JobSet, or nil if it is not in the cache.
 	service *corev1.Service
-	// epoch is the epoch of the group.
-	epoch   epoch.Record
-	inPlace policy.InPlace
 	agents  agents
-	// attempts belongs to restartStrategy InPlaceRestart, and is nil for other strategies.
-	attempts *policy.Attempts
 	// problems lists problems with annotations. Each of them is reported once.
 	problems []policy.Problem
 	features policy.Features
@@ -139,7 +129,6 @@ type scope struct {
 	refused string
 	// jobsExist is true if all Jobs that may start exist.
 	jobsExist bool
-	tallies   []v1alpha2.ReplicatedJobStatus
 	// gates has one element per replicatedJob, in spec order: whether it may start.
 	gates    []bool
 	decision policy.Decision

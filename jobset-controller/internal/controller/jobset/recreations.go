@@ -31,7 +31,7 @@ func (r *Reconciler) recreation(s *scope) (one policy.Recreation, known bool) {
 
 // accounts reports whether this controller records the recreations of a JobSet. The orchestrator records those of
 // groups.
-func (s *scope) accounts() bool { return !s.inPlace.Enabled }
+func (s *scope) accounts() bool { return !s.InPlace.Enabled }
 
 // noteRestart is called after a restart has been recorded, while the failed Job still exists.
 func (r *Reconciler) noteRestart(ctx context.Context, s *scope) {
@@ -73,11 +73,11 @@ func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	one, known := r.recreation(s)
-	if known && one.DownAt.IsZero() && len(s.jobs.Previous) == 0 {
+	if known && one.DownAt.IsZero() && len(s.Jobs.Previous) == 0 {
 		one.DownAt = r.Clock.Now()
 		r.recreations.Add(s.jobSet.UID, one)
 	}
-	if !policy.AllReady(&s.jobSet.Spec, s.tallies) {
+	if !policy.AllReady(&s.jobSet.Spec, s.Tallies) {
 		return ctrl.Result{}, nil
 	}
 	e := one.Account(s.jobSet.Status.Restarts, r.Clock.Now())

@@ -35,9 +35,9 @@ func TestRunning(t *testing.T) {
 		"a replicatedJob depends on another": {js: MakeJobSet("a").Entry("w", 2).Entry("x", 1, DependsOn("w", v1alpha2.DependencyComplete)), w: status{Ready: 2},
 			want: "False/WaitingForStage: x is waiting for its dependencies"},
 		"it is suspended": {js: js().Suspend(true), want: "False/JobSetSuspended: the JobSet is suspended"},
-		"Jobs have failed": {js: js(), change: func(s *scope) { s.jobs.Failed = jobs(1) },
+		"Jobs have failed": {js: js(), change: func(s *scope) { s.Jobs.Failed = jobs(1) },
 			want: "False/Restarting: jobs are being recreated after a failure"},
-		"Jobs are being deleted": {js: js(), change: func(s *scope) { s.jobs.Previous = jobs(2) },
+		"Jobs are being deleted": {js: js(), change: func(s *scope) { s.Jobs.Previous = jobs(2) },
 			want: "False/WaitingForDeletion: jobs from before the restart have not been deleted yet"},
 		"the spec is invalid": {js: js().WaitFor(v1alpha2.WaitForReady, "nobody"), want: "False/NotAccepted: nothing is started, see condition Accepted"},
 		"it completes": {js: js(), change: func(s *scope) { s.decided, s.decision.Outcome = true, policy.Complete },
@@ -48,8 +48,8 @@ func TestRunning(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			c.w.Name, c.x.Name = "w", "x"
-			s := &scope{jobSet: c.js.Obj(), tallies: []status{c.w, c.x}, faults: validation.Of(c.js.Obj(), policy.Features{})}
-			s.gates = policy.Gates(&c.js.Spec, s.tallies)
+			s := &scope{jobSet: c.js.Obj(), Facts: policy.Facts{Tallies: []status{c.w, c.x}}, faults: validation.Of(c.js.Obj(), policy.Features{})}
+			s.gates = policy.Gates(&c.js.Spec, s.Tallies)
 			if c.change != nil {
 				c.change(s)
 			}
@@ -89,8 +89,8 @@ func TestAccepted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &scope{jobSet: c.js.Obj(), refused: c.refused, jobsExist: c.created, faults: validation.Of(c.js.Obj(), policy.Features{})}
-			s.tallies = policy.Tally(&c.js.Spec, s.jobs, nil)
-			s.gates = policy.Gates(&c.js.Spec, s.tallies)
+			s.Tallies = policy.Tally(&c.js.Spec, s.Jobs, nil)
+			s.gates = policy.Gates(&c.js.Spec, s.Tallies)
 			got := ""
 			if condition := meta.FindStatusCondition(s.status().Conditions, "Accepted"); condition != nil {
 				got = string(condition.Status) + "/" + condition.Reason + ": " + condition.Message

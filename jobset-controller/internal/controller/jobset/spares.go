@@ -30,7 +30,7 @@ const sparesLast = 10 * time.Second
 // the new workers have been scheduled.
 func (s *scope) missingSpares(builder *plan.Builder, i int) *batchv1.Job {
 	rjob := s.jobSet.Spec.ReplicatedJobs[i].Name
-	if s.agents.plan.Spares(i) == 0 || !s.workersReady(i) || s.jobs.Names[plan.SparesName(s.jobSet.Name, rjob)] || !s.supportsSpares(rjob) {
+	if s.agents.plan.Spares(i) == 0 || !s.workersReady(i) || s.Jobs.Names[plan.SparesName(s.jobSet.Name, rjob)] || !s.supportsSpares(rjob) {
 		return nil
 	}
 	return builder.Spares(i)
@@ -39,7 +39,7 @@ func (s *scope) missingSpares(builder *plan.Builder, i int) *batchv1.Job {
 // workersReady reports whether all Jobs of a replicatedJob are ready or have succeeded. A spare that was scheduled
 // earlier would keep the workers off its node, and they may not fit anywhere else.
 func (s *scope) workersReady(i int) bool {
-	return s.tallies[i].Ready+s.tallies[i].Succeeded >= s.jobSet.Spec.ReplicatedJobs[i].Replicas
+	return s.Tallies[i].Ready+s.Tallies[i].Succeeded >= s.jobSet.Spec.ReplicatedJobs[i].Replicas
 }
 
 // supportsSpares reports whether a replicatedJob can have spares: the workers of its Jobs work in any slot, and those of
@@ -49,7 +49,7 @@ func (s *scope) supportsSpares(rjob string) bool {
 	for i, e := range s.agents.assessment.Entries {
 		hasAgents[s.jobSet.Spec.ReplicatedJobs[i].Name] = e.Driver == inject.Exec
 	}
-	return !slices.ContainsFunc(s.jobs.Current(), func(job *batchv1.Job) bool {
+	return !slices.ContainsFunc(s.Jobs.Current(), func(job *batchv1.Job) bool {
 		slots, of := job.Annotations[v1alpha2.SlotsKey], job.Labels[v1alpha2.ReplicatedJobNameKey]
 		return of == rjob && slots != v1alpha2.SlotsAny || hasAgents[of] && slots == ""
 	})
@@ -60,7 +60,7 @@ func (s *scope) supportsSpares(rjob string) bool {
 func waitsByItself(job *batchv1.Job) bool { return job.Labels[v1alpha2.QueueNameLabel] != "" }
 
 func (s *scope) unfinishedSpares() []*batchv1.Job {
-	return slices.DeleteFunc(slices.Clone(s.jobs.Spares), policy.Finished)
+	return slices.DeleteFunc(slices.Clone(s.Jobs.Spares), policy.Finished)
 }
 
 // resizeSpares sets the number of spares to the value of the annotation, which may change at any time. An invalid value
@@ -144,12 +144,12 @@ func (r *Reconciler) completeWithSpares(ctx context.Context, s *scope) error {
 	if s.finished() || s.decides() {
 		return nil
 	}
-	done := policy.FinishedInSpares(&s.jobSet.Spec, s.jobs)
+	done := policy.FinishedInSpares(&s.jobSet.Spec, s.Jobs)
 	if len(done) == 0 {
 		return nil
 	}
-	facts := s.facts()
-	facts.Tallies = policy.Tally(facts.Spec, s.jobs.WithSucceeded(done), s.jobSet.Status.ReplicatedJobsStatus)
+	facts := s.Facts
+	facts.Tallies = policy.Tally(facts.Spec, s.Jobs.WithSucceeded(done), s.jobSet.Status.ReplicatedJobsStatus)
 	decision := policy.Success(facts)
 	if decision.Outcome != policy.Complete {
 		return nil
@@ -159,7 +159,7 @@ func (r *Reconciler) completeWithSpares(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	s.tallies, s.decision = facts.Tallies, decision
+	s.Tallies, s.decision = facts.Tallies, decision
 	return nil
 }
 
@@ -187,8 +187,8 @@ func (r *Reconciler) podsOf(ctx context.Context, job *batchv1.Job, options ...cl
 // keepSuccesses keeps the numbers of succeeded Jobs of a finished JobSet. Jobs that finished in spares have been deleted.
 func (s *scope) keepSuccesses() {
 	for _, old := range s.jobSet.Status.ReplicatedJobsStatus {
-		for i := range s.tallies {
-			if t := &s.tallies[i]; t.Name == old.Name {
+		for i := range s.Tallies {
+			if t := &s.Tallies[i]; t.Name == old.Name {
 				t.Succeeded = max(t.Succeeded, old.Succeeded)
 			}
 		}

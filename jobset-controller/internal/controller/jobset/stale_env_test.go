@@ -50,7 +50,7 @@ func TestEpochIsNotOpenedOnAChangedJobSet(t *testing.T) {
 	stale := w.create(MakeJobSet("a").Workers(1)).DeepCopy()
 	theirs := `{"epoch":2,"base":1,"recreate":2,"cause":"timeout/1/1"}`
 	w.annotate("a", epoch.Annotation, theirs)
-	opened, err := r.openEpoch(t.Context(), &scope{jobSet: stale, epoch: epoch.First()}, "suspend/1", 0)
+	opened, err := r.openEpoch(t.Context(), &scope{jobSet: stale, Facts: policy.Facts{Epoch: epoch.First()}}, "suspend/1", 0)
 	if got := w.jobSet("a").Annotations[epoch.Annotation]; err != nil || opened || got != theirs {
 		t.Errorf("opened %v, %v: %s", opened, err, got)
 	}
@@ -65,7 +65,8 @@ func TestNoJobIsCreatedInAPastEpoch(t *testing.T) {
 		jobSet *v1alpha2.JobSet
 		jobs   string
 	}{{stale, ""}, {w.jobSet("a"), "a-workers-0@0"}} {
-		s := &scope{jobSet: c.jobSet, inPlace: policy.ReadInPlace(c.jobSet.Annotations), gates: []bool{true}, tallies: make([]v1alpha2.ReplicatedJobStatus, 1)}
+		s := &scope{jobSet: c.jobSet, gates: []bool{true}}
+		s.InPlace, s.Tallies = policy.ReadInPlace(c.jobSet.Annotations), make([]v1alpha2.ReplicatedJobStatus, 1)
 		if _, err := r.createJobs(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}

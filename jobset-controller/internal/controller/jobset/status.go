@@ -67,7 +67,7 @@ func (s *scope) status() *v1alpha2.JobSetStatus {
 	case s.decided:
 		s.record(status)
 	case s.decides(): // not confirmed yet, so the observed state may be outdated
-	case s.suspended() && (!s.faults.Stops() || len(s.jobs.Names) > 0):
+	case s.suspended() && (!s.faults.Stops() || len(s.Jobs.Names) > 0):
 		s.setSuspended(status)
 	case s.faults.Stops():
 	default:
@@ -81,9 +81,9 @@ func (s *scope) status() *v1alpha2.JobSetStatus {
 // reportedTallies adds Jobs that may not start yet to the tallies.
 func (s *scope) reportedTallies() []v1alpha2.ReplicatedJobStatus {
 	if s.suspended() || s.finished() {
-		return s.tallies
+		return s.Tallies
 	}
-	return policy.Reported(&s.jobSet.Spec, s.tallies, s.gates, policy.Queued(s.jobSet))
+	return policy.Reported(&s.jobSet.Spec, s.Tallies, s.gates, policy.Queued(s.jobSet))
 }
 
 // ordered returns the counts in their existing order, because the upstream controller sorts them differently.
@@ -164,23 +164,23 @@ func (s *scope) setResumed(status *v1alpha2.JobSetStatus) {
 		s.setFalseSilently(status, v1alpha2.JobSetStartupPolicyCompleted) // an ordered start begins again
 	}
 	s.setAttempts(status)
-	if policy.AllReady(&s.jobSet.Spec, s.tallies) && !s.restartsInPlace() {
+	if policy.AllReady(&s.jobSet.Spec, s.Tallies) && !s.restartsInPlace() {
 		s.endRestarts(status, normal(v1alpha2.JobsReadyReason, "all jobs are ready"))
 	}
 	s.setSequence(status)
 }
 
-func (s *scope) restartsInPlace() bool { return s.attempts != nil && s.attempts.Restarting() }
+func (s *scope) restartsInPlace() bool { return s.Attempts != nil && s.Attempts.Restarting() }
 
 // setAttempts sets the attempts that the agents of restartStrategy InPlaceRestart must follow.
 func (s *scope) setAttempts(status *v1alpha2.JobSetStatus) {
-	if s.attempts == nil {
+	if s.Attempts == nil {
 		return
 	}
-	status.PreviousInPlaceRestartAttempt, status.CurrentInPlaceRestartAttempt = s.attempts.Next(&s.jobSet.Status, s.suspended())
+	status.PreviousInPlaceRestartAttempt, status.CurrentInPlaceRestartAttempt = s.Attempts.Next(&s.jobSet.Status, s.suspended())
 	if s.restartsInPlace() && !s.suspended() {
 		s.setTrue(status, v1alpha2.JobSetRestartingInPlace, warning(v1alpha2.InPlaceAttemptReason, fmt.Sprintf(
-			"all pods are restarting in place to join attempt %d", s.attempts.Highest)))
+			"all pods are restarting in place to join attempt %d", s.Attempts.Highest)))
 	}
 }
 

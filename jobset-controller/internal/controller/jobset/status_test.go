@@ -58,75 +58,75 @@ func TestStatus(t *testing.T) {
 		events []string
 	}{
 		"a JobSet that starts has no conditions": {
-			scope: scope{jobSet: running().Obj(), tallies: starting}, want: map[string]string{},
+			scope: scope{jobSet: running().Obj(), Facts: policy.Facts{Tallies: starting}}, want: map[string]string{},
 		},
 		"a JobSet that never restarted does not report that it is ready again": {
-			scope: scope{jobSet: running().Obj(), tallies: ready}, want: map[string]string{},
+			scope: scope{jobSet: running().Obj(), Facts: policy.Facts{Tallies: ready}}, want: map[string]string{},
 		},
 		"a restart is announced with its action": {
-			scope:  scope{jobSet: running().Obj(), tallies: starting, decision: restart, decided: true},
+			scope:  scope{jobSet: running().Obj(), Facts: policy.Facts{Tallies: starting}, decision: restart, decided: true},
 			want:   map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy"},
 			events: []string{"Warning RestartJobSetFailurePolicyAction"},
 		},
 		"a restart ends when all Jobs are ready": {
-			scope:  scope{jobSet: running(restarting).Obj(), tallies: ready},
+			scope:  scope{jobSet: running(restarting).Obj(), Facts: policy.Facts{Tallies: ready}},
 			want:   map[string]string{"RestartingJobSet": "False/JobsReady"},
 			events: []string{"Normal JobsReady"},
 		},
 		"a restart continues while a Job is not ready": {
-			scope: scope{jobSet: running(restarting).Obj(), tallies: starting},
+			scope: scope{jobSet: running(restarting).Obj(), Facts: policy.Facts{Tallies: starting}},
 			want:  map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy"},
 		},
 		"a JobSet that fails no longer restarts": {
-			scope:  scope{jobSet: running(restarting).Obj(), tallies: starting, decision: fail, decided: true},
+			scope:  scope{jobSet: running(restarting).Obj(), Facts: policy.Facts{Tallies: starting}, decision: fail, decided: true},
 			want:   map[string]string{"Failed": "True/ReachedMaxRestarts", "RestartingJobSet": "False/JobSetFailed"},
 			events: []string{"Warning ReachedMaxRestarts", "Normal JobSetFailed"},
 		},
 		"a JobSet that completes no longer restarts": {
-			scope: scope{jobSet: running(restarting).Obj(), tallies: starting, decided: true,
+			scope: scope{jobSet: running(restarting).Obj(), Facts: policy.Facts{Tallies: starting}, decided: true,
 				decision: policy.Decision{Outcome: policy.Complete, Reason: "AllJobsCompleted"}},
 			want:   map[string]string{"Completed": "True/AllJobsCompleted", "RestartingJobSet": "False/JobSetCompleted"},
 			events: []string{"Normal AllJobsCompleted", "Normal JobSetCompleted"},
 		},
 		"a decision that is not confirmed is not recorded": {
-			scope: scope{jobSet: running(restarting).Obj(), tallies: ready, decision: fail},
+			scope: scope{jobSet: running(restarting).Obj(), Facts: policy.Facts{Tallies: ready}, decision: fail},
 			want:  map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy"},
 		},
 		"a suspended JobSet reports the suspension and no longer restarts": {
-			scope:  scope{jobSet: running(restarting).Suspend(true).Obj(), tallies: starting, settled: true},
+			scope:  scope{jobSet: running(restarting).Suspend(true).Obj(), Facts: policy.Facts{Tallies: starting}, settled: true},
 			want:   map[string]string{"Suspended": "True/SuspendedJobs", "RestartingJobSet": "False/JobSetSuspended"},
 			events: []string{"Normal SuspendedJobs", "Normal JobSetSuspended"},
 		},
 		"a JobSet is not suspended before its Jobs are": {
-			scope: scope{jobSet: running().Suspend(true).Obj(), tallies: starting}, want: map[string]string{},
+			scope: scope{jobSet: running().Suspend(true).Obj(), Facts: policy.Facts{Tallies: starting}}, want: map[string]string{},
 		},
 		"a JobSet is not resumed before its Jobs are": {
-			scope: scope{jobSet: running(isTrue(v1alpha2.JobSetSuspended, "SuspendedJobs")).Obj(), tallies: starting},
+			scope: scope{jobSet: running(isTrue(v1alpha2.JobSetSuspended, "SuspendedJobs")).Obj(), Facts: policy.Facts{Tallies: starting}},
 			want:  map[string]string{"Suspended": "True/SuspendedJobs"},
 		},
 		"a resumed JobSet reports that it is resumed": {
-			scope:  scope{jobSet: running(isTrue(v1alpha2.JobSetSuspended, "SuspendedJobs")).Obj(), tallies: starting, settled: true},
+			scope:  scope{jobSet: running(isTrue(v1alpha2.JobSetSuspended, "SuspendedJobs")).Obj(), Facts: policy.Facts{Tallies: starting}, settled: true},
 			want:   map[string]string{"Suspended": "False/ResumeJobs"},
 			events: []string{"Normal ResumeJobs"},
 		},
 		"a finished JobSet keeps its conditions": {
-			scope: scope{jobSet: running(isTrue(v1alpha2.JobSetFailed, "FailedJobs")).Suspend(true).Obj(), tallies: ready, settled: true},
+			scope: scope{jobSet: running(isTrue(v1alpha2.JobSetFailed, "FailedJobs")).Suspend(true).Obj(), Facts: policy.Facts{Tallies: ready}, settled: true},
 			want:  map[string]string{"Failed": "True/FailedJobs"},
 		},
 		"an ordered start is in progress": {
-			scope:  scope{jobSet: inOrder().Obj(), tallies: starting},
+			scope:  scope{jobSet: inOrder().Obj(), Facts: policy.Facts{Tallies: starting}},
 			want:   map[string]string{"StartupPolicyInProgress": "True/InOrderStartupPolicyInProgress"},
 			events: []string{"Normal InOrderStartupPolicyInProgress"},
 		},
 		"an ordered start completes": {
-			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyInProgress, "InOrderStartupPolicyInProgress")).Obj(), tallies: ready},
+			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyInProgress, "InOrderStartupPolicyInProgress")).Obj(), Facts: policy.Facts{Tallies: ready}},
 			want: map[string]string{"StartupPolicyInProgress": "False/InOrderStartupPolicyInProgress",
 				"StartupPolicyCompleted": "True/InOrderStartupPolicyCompleted"},
 			events: []string{"Normal InOrderStartupPolicyCompleted"},
 		},
 		"an ordered start completes with a last stage that finishes before it was observed as ready": {
 			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyInProgress, "InOrderStartupPolicyInProgress")).Obj(),
-				tallies: []v1alpha2.ReplicatedJobStatus{{Name: "w", Succeeded: 1}}, decided: true,
+				Facts: policy.Facts{Tallies: []v1alpha2.ReplicatedJobStatus{{Name: "w", Succeeded: 1}}}, decided: true,
 				decision: policy.Decision{Outcome: policy.Complete, Reason: "AllJobsCompleted"}},
 			want: map[string]string{"Completed": "True/AllJobsCompleted", "StartupPolicyInProgress": "False/InOrderStartupPolicyInProgress",
 				"StartupPolicyCompleted": "True/InOrderStartupPolicyCompleted"},
@@ -134,43 +134,43 @@ func TestStatus(t *testing.T) {
 		},
 		"an ordered start completes with a last stage that fails before it was observed as ready": {
 			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyInProgress, "InOrderStartupPolicyInProgress")).Obj(),
-				tallies: []v1alpha2.ReplicatedJobStatus{{Name: "w", Failed: 1}}, decision: fail, decided: true},
+				Facts: policy.Facts{Tallies: []v1alpha2.ReplicatedJobStatus{{Name: "w", Failed: 1}}}, decision: fail, decided: true},
 			want: map[string]string{"Failed": "True/ReachedMaxRestarts", "StartupPolicyInProgress": "False/InOrderStartupPolicyInProgress",
 				"StartupPolicyCompleted": "True/InOrderStartupPolicyCompleted"},
 			events: []string{"Warning ReachedMaxRestarts", "Normal InOrderStartupPolicyCompleted"},
 		},
 		"an ordered start ends with a JobSet that fails in the middle of it": {
 			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyInProgress, "InOrderStartupPolicyInProgress")).Obj(),
-				tallies: starting, decision: fail, decided: true},
+				Facts: policy.Facts{Tallies: starting}, decision: fail, decided: true},
 			want:   map[string]string{"Failed": "True/ReachedMaxRestarts", "StartupPolicyInProgress": "False/JobSetFailed"},
 			events: []string{"Warning ReachedMaxRestarts", "Normal JobSetFailed"},
 		},
 		"a completed start is not undone by a temporarily unready pod": {
-			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), tallies: starting},
+			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), Facts: policy.Facts{Tallies: starting}},
 			want:  map[string]string{"StartupPolicyCompleted": "True/InOrderStartupPolicyCompleted"},
 		},
 		"a resumed JobSet starts in order again": {
 			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetSuspended, "SuspendedJobs"),
-				isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), tallies: starting, settled: true},
+				isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), Facts: policy.Facts{Tallies: starting}, settled: true},
 			want: map[string]string{"Suspended": "False/ResumeJobs", "StartupPolicyCompleted": "False/InOrderStartupPolicyCompleted",
 				"StartupPolicyInProgress": "True/InOrderStartupPolicyInProgress"},
 			events: []string{"Normal ResumeJobs", "Normal InOrderStartupPolicyInProgress"},
 		},
 		"a restarted JobSet starts in order again": {
-			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), tallies: starting,
+			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), Facts: policy.Facts{Tallies: starting},
 				decision: restart, decided: true},
 			want:   map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy", "StartupPolicyCompleted": "False/InOrderStartupPolicyCompleted"},
 			events: []string{"Warning RestartJobSetFailurePolicyAction"},
 		},
 		"a condition that is False keeps its reason": {
-			scope:  scope{jobSet: running(isFalse(v1alpha2.JobSetRestarting, "JobsReady")).Suspend(true).Obj(), tallies: starting, settled: true},
+			scope:  scope{jobSet: running(isFalse(v1alpha2.JobSetRestarting, "JobsReady")).Suspend(true).Obj(), Facts: policy.Facts{Tallies: starting}, settled: true},
 			want:   map[string]string{"Suspended": "True/SuspendedJobs", "RestartingJobSet": "False/JobsReady"},
 			events: []string{"Normal SuspendedJobs"},
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			c.scope.gates = policy.Gates(&c.scope.jobSet.Spec, c.scope.tallies)
+			c.scope.gates = policy.Gates(&c.scope.jobSet.Spec, c.scope.Tallies)
 			status := c.scope.status()
 			if diff := cmp.Diff(c.want, conditions(status.Conditions)); diff != "" {
 				t.Error(diff)

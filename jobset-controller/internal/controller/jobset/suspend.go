@@ -23,7 +23,7 @@ func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, er
 	if s.queuesStages() { // a queue may resume the others
 		running = append(running, s.activeJobs(true)...)
 	}
-	if len(running) > 0 && s.inPlace.Enabled {
+	if len(running) > 0 && s.InPlace.Enabled {
 		opened, err := r.openEpoch(ctx, s, policy.SuspendCause(s.jobSet.Generation), s.charged())
 		if err != nil || !opened {
 			return ctrl.Result{RequeueAfter: staleRetry}, err
@@ -55,16 +55,16 @@ func (s *scope) queuesStages() bool { return plan.StageQueue(s.jobSet) != "" }
 // pods are fenced, so the group cannot form with them. Once stopped, the Jobs are resumed in the current generation
 // like any other Job.
 func (r *Reconciler) finishEmptying(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if !s.inPlace.Enabled {
+	if !s.InPlace.Enabled {
 		return ctrl.Result{}, nil
 	}
-	left := slices.DeleteFunc(s.activeJobs(false), func(job *batchv1.Job) bool { return epoch.OfJob(job.Annotations) >= s.epoch.Epoch })
+	left := slices.DeleteFunc(s.activeJobs(false), func(job *batchv1.Job) bool { return epoch.OfJob(job.Annotations) >= s.Epoch.Epoch })
 	return r.updateJobs(s, "jobs from before the suspension are still running", func() error { return r.emptyJobs(ctx, s, left) })
 }
 
 // activeJobs returns either the suspended or the other active Jobs, including Jobs of spares.
 func (s *scope) activeJobs(suspended bool) []*batchv1.Job {
-	return slices.DeleteFunc(slices.Concat(s.jobs.Active, s.unfinishedSpares()), func(job *batchv1.Job) bool {
+	return slices.DeleteFunc(slices.Concat(s.Jobs.Active, s.unfinishedSpares()), func(job *batchv1.Job) bool {
 		return ptr.Deref(job.Spec.Suspend, false) != suspended || !job.DeletionTimestamp.IsZero()
 	})
 }
