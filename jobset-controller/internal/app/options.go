@@ -33,7 +33,6 @@ type Options struct {
 	Agents inject.Settings
 }
 
-// Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
 	o.Agents.Flags(set, "JobSet")

@@ -18,7 +18,6 @@ import (
 
 // Builder builds the Jobs of one JobSet for its current attempt and generation.
 type Builder struct {
-	// Agents is what is added to the Jobs.
 	Agents inject.Plan
 	// CountsSingle records on every Job how often it was restarted individually, even if that is 0, as the upstream
 	// controller does with its RestartJob feature gate.

@@ -196,7 +196,6 @@ func ruleBudget(status *v1alpha2.JobSetStatus, rule *v1alpha2.FailurePolicyRule,
 	return restart.Budget(*rule.MaxRestarts).Left(RuleRestarts(status, name))
 }
 
-// RuleRestarts returns how many restarts a rule has caused.
 func RuleRestarts(status *v1alpha2.JobSetStatus, name string) int32 {
 	for _, r := range status.RuleRestarts {
 		if r.Name == name {

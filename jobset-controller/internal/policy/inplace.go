@@ -28,7 +28,6 @@ type InPlace struct {
 	Problems []Problem
 }
 
-// Problem describes an invalid value.
 type Problem struct {
 	// Annotation and Value identify a problem that has already been reported.
 	Annotation, Value string
@@ -39,7 +38,6 @@ type Problem struct {
 // timeoutRule has no default; see optIn.
 var timeoutRule = grace.Rule{Name: "annotation " + v1alpha2.InPlaceTimeoutKey, Minimum: time.Millisecond}
 
-// ReadInPlace reads the annotations of a JobSet.
 func ReadInPlace(annotations map[string]string) InPlace {
 	var p InPlace
 	timeout, problem := optIn(timeoutRule, v1alpha2.InPlaceTimeoutKey, annotations)

@@ -28,11 +28,9 @@ type Jobs struct {
 	Failed    []*batchv1.Job
 	// Spares lists the Jobs of spares of the current attempt, in any state. They only make up for missing pods.
 	Spares []*batchv1.Job
-	// Names holds the names of all Jobs.
-	Names map[string]bool
+	Names  map[string]bool
 }
 
-// SortJobs sorts the Jobs of a JobSet into the lists.
 func SortJobs(jobs []batchv1.Job, status *v1alpha2.JobSetStatus, current epoch.Record) Jobs {
 	sorted := Jobs{Names: make(map[string]bool, len(jobs))}
 	single := JobRestarts(status)

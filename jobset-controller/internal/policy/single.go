@@ -34,7 +34,6 @@ func outdated(job *batchv1.Job, restarts []int32) bool {
 	return index >= 0 && int(index) < len(restarts) && number(job, v1alpha2.JobRestartsKey) < restarts[index]
 }
 
-// JobRestart describes the restart of one Job.
 type JobRestart struct {
 	Job *batchv1.Job
 	// Rule and Action are those of the rule that requires the restart.

@@ -25,7 +25,6 @@ type Problems struct {
 	Other field.ErrorList
 }
 
-// All returns all faults.
 func (p Problems) All() field.ErrorList { return slices.Concat(p.Disabled, p.Blocking, p.Other) }
 
 // Stops reports whether nothing can be started.

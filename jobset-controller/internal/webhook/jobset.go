@@ -42,7 +42,6 @@ type jobSets struct {
 	live     client.Reader // nil to skip checks against the cluster
 }
 
-// ValidateCreate rejects invalid JobSets.
 func (v jobSets) ValidateCreate(ctx context.Context, js *v1alpha2.JobSet) (admission.Warnings, error) {
 	errs, warnings := v.validate(js)
 	claims, err := v.claims(ctx, js)

@@ -53,7 +53,6 @@ func CacheOptions(features policy.Features) cache.Options {
 	}
 }
 
-// AddIndexes adds the indexes that the reconciler uses.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	uid := func(pod client.Object) []string { return []string{pod.GetLabels()[v1alpha2.JobSetUIDKey]} }
 	return errors.Join(

@@ -52,19 +52,15 @@ import (
 // Name is the name of the controller in logs, metrics and events.
 const Name = "jobset"
 
-// Options configures a Reconciler.
 type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
 	// Live reads from the API server. It is used to confirm decisions that must not be based on a stale cache.
-	Live client.Reader
-	// Recorder emits events.
+	Live     client.Reader
 	Recorder events.EventRecorder
-	// Metrics holds the counters of the reconciler.
-	Metrics *Metrics
+	Metrics  *Metrics
 	// Clock is used for TTLs. The default is the real clock.
-	Clock clock.PassiveClock
-	// Features lists the enabled features.
+	Clock    clock.PassiveClock
 	Features policy.Features
 	// Agents configures the agents added to JobSets that request in-place restarts and do not include agents of their
 	// own.
@@ -73,7 +69,6 @@ type Options struct {
 	Places bool
 }
 
-// Reconciler reconciles JobSets.
 type Reconciler struct {
 	Options
 	// reported holds the warnings that were emitted, see warnOnce.
@@ -91,7 +86,6 @@ type Reconciler struct {
 	clearsStartTime atomic.Bool
 }
 
-// New returns a Reconciler.
 func New(o Options) *Reconciler {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -103,7 +97,6 @@ func New(o Options) *Reconciler {
 	}
 }
 
-// Register adds the controller to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	building := ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
@@ -117,7 +110,6 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return building.Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
-// Reconcile performs the next steps for a JobSet.
 func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
 	if !js.DeletionTimestamp.IsZero() || !policy.Ours(js) {
 		return ctrl.Result{}, nil

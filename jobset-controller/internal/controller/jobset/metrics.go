@@ -26,7 +26,6 @@ type Metrics struct {
 	lost        *prometheus.CounterVec
 }
 
-// NewMetrics creates and registers the metrics.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		completed:   meter.Counter(series.JobSetsCompleted),
