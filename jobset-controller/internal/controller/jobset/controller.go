@@ -125,12 +125,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.R
 		return ctrl.Result{}, err
 	}
 	r.reportProblems(s)
-	result, stepErr := runSteps(ctx, r.steps(s), s)
-	statusResult, statusErr := r.writeStatus(ctx, s)
-	if err := errors.Join(stepErr, statusErr); err != nil {
+	var result ctrl.Result
+	var errs []error
+	for _, run := range append(r.steps(s), r.writeStatus) { // a failed step does not prevent the others from running
+		again, err := run(ctx, s)
+		result, errs = soonest(result, again), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
 		return ctrl.Result{}, err
 	}
-	return soonest(soonest(result, statusResult), r.pauseAfterWrites(js)), nil
+	return soonest(result, r.pauseAfterWrites(js)), nil
 }
 
 // step is one step of a reconcile. It is idempotent and may be repeated at any time.
@@ -156,18 +160,6 @@ func (r *Reconciler) steps(s *scope) []step {
 			r.accountRecreation,
 		}
 	}
-}
-
-// runSteps runs all steps. A failed step does not prevent the others from running.
-func runSteps(ctx context.Context, steps []step, s *scope) (ctrl.Result, error) {
-	var result ctrl.Result
-	var errs []error
-	for _, run := range steps {
-		r, err := run(ctx, s)
-		result = soonest(result, r)
-		errs = append(errs, err)
-	}
-	return result, errors.Join(errs...)
 }
 
 func soonest(a, b ctrl.Result) ctrl.Result {

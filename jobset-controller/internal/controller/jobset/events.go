@@ -80,11 +80,6 @@ func (r *Reconciler) reportProblems(s *scope) {
 		r.warnOnce(s.jobSet, invalidAnnotations, text.String()+"invalid annotations are ignored")
 	}
 	r.reportAgents(s)
-	r.reportPlacement(s)
-}
-
-// reportPlacement warns if the pods of a JobSet are not placed exclusively as requested because no webhook is served.
-func (r *Reconciler) reportPlacement(s *scope) {
 	if !r.Places && policy.PlacedByWebhook(s.jobSet) {
 		r.warnOnce(s.jobSet, placementNotEnforced, "annotation "+v1alpha2.ExclusiveKey+
 			" is passed on to the jobs but not enforced, because the manager serves no webhooks; they may share a topology domain")

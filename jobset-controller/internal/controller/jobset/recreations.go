@@ -29,14 +29,11 @@ func (r *Reconciler) recreation(s *scope) (one policy.Recreation, known bool) {
 	return policy.Recreation{DecidedAt: restarting.LastTransitionTime.Time, Counted: status.Restarts == status.RestartsCountTowardsMax}, false
 }
 
-// accounts reports whether this controller records the recreations of a JobSet. The orchestrator records those of
-// groups.
-func (s *scope) accounts() bool { return !s.InPlace.Enabled }
-
-// noteRestart is called after a restart has been recorded, while the failed Job still exists.
+// noteRestart is called after a restart has been recorded, while the failed Job still exists. The orchestrator records
+// the recreations of groups.
 func (r *Reconciler) noteRestart(ctx context.Context, s *scope) {
 	d := s.decision
-	if d.Outcome != policy.Restart || !s.accounts() {
+	if d.Outcome != policy.Restart || s.InPlace.Enabled {
 		return
 	}
 	one := policy.Recreation{DecidedAt: r.Clock.Now(), Counted: d.Counts}
@@ -69,7 +66,7 @@ func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) hi
 // accountRecreation adds a completed recreation to the history of the JobSet before the condition shows that it has
 // ended. If the manager dies in between, the next one repeats this and finds the existing entry.
 func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if !s.accounts() || !s.has(v1alpha2.JobSetRestarting) {
+	if s.InPlace.Enabled || !s.has(v1alpha2.JobSetRestarting) {
 		return ctrl.Result{}, nil
 	}
 	one, known := r.recreation(s)
