@@ -18,12 +18,9 @@ import (
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 // +kubebuilder:webhook:path=/validate--v1-pod,mutating=false,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=vpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 
-// Domains looks up the topology domain of the pods of a Job, and whether a leader will appear.
+// Domains looks up the topology domain of the pods of a Job, and whether a leader will appear; see placement.Domains.
 type Domains interface {
-	// LeaderIsOver reports whether the Job with this name and UID gets no more pods with index 0. It returns false if
-	// the Job is not known yet.
 	LeaderIsOver(ctx context.Context, job types.NamespacedName, uid types.UID) (bool, error)
-	// Of returns the topology domain of the pods of the Job with this UID, or "" if it has not been decided yet.
 	Of(ctx context.Context, job types.UID, topology string) (string, error)
 }
 
