@@ -105,31 +105,31 @@ type gate struct {
 }
 
 func gatesOf(spec *v1alpha2.JobSetSpec) []gate {
-	if policy.InOrder(spec) {
-		return gatesInOrder(spec)
-	}
 	gates := make([]gate, len(spec.ReplicatedJobs))
 	byName := make(map[string]gate, len(gates))
-	for i := range spec.ReplicatedJobs {
-		rjob := &spec.ReplicatedJobs[i]
-		gates[i] = gateOf(rjob.DependsOn, byName)
-		byName[rjob.Name] = gates[i]
+	for i, dependencies := range dependenciesOf(spec) {
+		gates[i] = gateOf(dependencies, byName)
+		byName[spec.ReplicatedJobs[i].Name] = gates[i]
 	}
 	return gates
 }
 
-// gatesInOrder returns the gates of an ordered start: each replicatedJob waits for the previous one, and thus for every
-// earlier completion required by a rule.
-func gatesInOrder(spec *v1alpha2.JobSetSpec) []gate {
-	gates := make([]gate, len(spec.ReplicatedJobs))
-	completions := 0
-	for i, wait := range policy.StartupWaits(spec) {
-		gates[i] = gate{completions: completions, depth: i}
-		if wait == v1alpha2.WaitForSucceeded {
-			completions++
+// dependenciesOf returns what each replicatedJob waits for. In an ordered start, that is the previous replicatedJob, and
+// thus every earlier completion required by a rule.
+func dependenciesOf(spec *v1alpha2.JobSetSpec) [][]v1alpha2.DependsOn {
+	waits := policy.StartupWaits(spec)
+	all := make([][]v1alpha2.DependsOn, len(waits))
+	for i := range all {
+		all[i] = spec.ReplicatedJobs[i].DependsOn
+		if i > 0 && policy.InOrder(spec) {
+			previous := v1alpha2.DependsOn{Name: spec.ReplicatedJobs[i-1].Name, Status: v1alpha2.DependencyReady}
+			if waits[i-1] == v1alpha2.WaitForSucceeded {
+				previous.Status = v1alpha2.DependencyComplete
+			}
+			all[i] = []v1alpha2.DependsOn{previous}
 		}
 	}
-	return gates
+	return all
 }
 
 // gateOf returns the gate for the given dependencies. It looks them up among the earlier replicatedJobs, because the
@@ -187,16 +187,9 @@ func releaseOf(success *v1alpha2.SuccessPolicy, rjob string, awaited bool) coord
 // completionsAwaited returns the replicatedJobs whose completion others wait for.
 func completionsAwaited(spec *v1alpha2.JobSetSpec) map[string]bool {
 	awaited := map[string]bool{}
-	for i, wait := range policy.StartupWaits(spec) {
-		if wait == v1alpha2.WaitForSucceeded {
-			awaited[spec.ReplicatedJobs[i].Name] = true
-		}
-	}
-	for i := range spec.ReplicatedJobs {
-		for _, d := range spec.ReplicatedJobs[i].DependsOn {
-			if d.Status == v1alpha2.DependencyComplete {
-				awaited[d.Name] = true
-			}
+	for _, dependencies := range dependenciesOf(spec) {
+		for _, d := range dependencies {
+			awaited[d.Name] = awaited[d.Name] || d.Status == v1alpha2.DependencyComplete
 		}
 	}
 	return awaited
