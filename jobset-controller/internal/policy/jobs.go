@@ -164,29 +164,52 @@ func Lives(pod *corev1.Pod) bool {
 // Tally counts the Jobs of the current attempt, and returns one status per replicatedJob in spec order. Counters of
 // single-Job restarts are carried over from previous. See CountRestarts.
 func Tally(spec *v1alpha2.JobSetSpec, jobs Jobs, previous []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
-	t := newTallies(spec, previous)
+	statuses := make([]v1alpha2.ReplicatedJobStatus, len(spec.ReplicatedJobs))
+	t := make(tallies, len(statuses))
+	for i := range statuses {
+		statuses[i].Name = spec.ReplicatedJobs[i].Name
+		t[statuses[i].Name] = &statuses[i]
+	}
+	for _, old := range previous {
+		if s := t[old.Name]; s != nil {
+			s.JobRestarts, s.JobRestartsCountTowardsMax = old.JobRestarts, old.JobRestartsCountTowardsMax
+		}
+	}
 	t.each(jobs.Failed, func(s *v1alpha2.ReplicatedJobStatus, _ *batchv1.Job) { s.Failed++ })
 	t.each(jobs.Succeeded, func(s *v1alpha2.ReplicatedJobStatus, _ *batchv1.Job) { s.Succeeded++ })
-	t.each(jobs.Active, countUnfinished)
-	t.creditSpares(jobs)
+	t.countUnfinished(jobs)
 	t.creditPassed(spec, jobs)
-	return t.statuses
+	return statuses
 }
 
-// creditSpares counts a Job as ready if ready spares make up for its missing pods. While a spare works in the slot of a
-// lost pod, the replacement of that pod waits, and may fail its readiness probe.
-func (t tallies) creditSpares(jobs Jobs) {
-	if len(jobs.Spares) == 0 {
-		return
+// tallies holds the statuses of the replicatedJobs by name.
+type tallies map[string]*v1alpha2.ReplicatedJobStatus
+
+func (t tallies) each(jobs []*batchv1.Job, count func(*v1alpha2.ReplicatedJobStatus, *batchv1.Job)) {
+	for _, job := range jobs {
+		if s := t[job.Labels[v1alpha2.ReplicatedJobNameKey]]; s != nil {
+			count(s, job)
+		}
 	}
+}
+
+// countUnfinished counts active Jobs. A Job is also ready if ready spares make up for its missing pods. While a spare
+// works in the slot of a lost pod, the replacement of that pod waits, and may fail its readiness probe.
+func (t tallies) countUnfinished(jobs Jobs) {
 	left := map[string]int32{} // ready spares by replicatedJob
 	for _, job := range jobs.Spares {
 		left[job.Labels[v1alpha2.ReplicatedJobNameKey]] += ptr.Deref(job.Status.Ready, 0)
 	}
 	t.each(jobs.Active, func(s *v1alpha2.ReplicatedJobStatus, job *batchv1.Job) {
-		if missing, started := missingPods(job); started && missing > 0 && missing <= left[s.Name] {
-			left[s.Name] -= missing
+		if missing, started := missingPods(job); started && missing <= left[s.Name] {
+			left[s.Name] -= max(0, missing)
 			s.Ready++
+		}
+		if job.Status.Active > 0 {
+			s.Active++
+		}
+		if ptr.Deref(job.Spec.Suspend, false) {
+			s.Suspended++
 		}
 	})
 }
@@ -203,51 +226,9 @@ func (t tallies) creditPassed(spec *v1alpha2.JobSetSpec, jobs Jobs) {
 		there[job.Labels[v1alpha2.ReplicatedJobNameKey]]++
 	}
 	for i := range passed {
-		if s := &t.statuses[i]; passed[i] {
-			s.Succeeded += max(0, spec.ReplicatedJobs[i].Replicas-there[s.Name])
+		if rjob := &spec.ReplicatedJobs[i]; passed[i] {
+			t[rjob.Name].Succeeded += max(0, rjob.Replicas-there[rjob.Name])
 		}
-	}
-}
-
-type tallies struct {
-	statuses []v1alpha2.ReplicatedJobStatus
-	byName   map[string]*v1alpha2.ReplicatedJobStatus
-}
-
-func newTallies(spec *v1alpha2.JobSetSpec, previous []v1alpha2.ReplicatedJobStatus) tallies {
-	t := tallies{
-		statuses: make([]v1alpha2.ReplicatedJobStatus, len(spec.ReplicatedJobs)),
-		byName:   make(map[string]*v1alpha2.ReplicatedJobStatus, len(spec.ReplicatedJobs)),
-	}
-	for i := range spec.ReplicatedJobs {
-		t.statuses[i].Name = spec.ReplicatedJobs[i].Name
-		t.byName[t.statuses[i].Name] = &t.statuses[i]
-	}
-	for _, old := range previous {
-		if s := t.byName[old.Name]; s != nil {
-			s.JobRestarts, s.JobRestartsCountTowardsMax = old.JobRestarts, old.JobRestartsCountTowardsMax
-		}
-	}
-	return t
-}
-
-func (t tallies) each(jobs []*batchv1.Job, count func(*v1alpha2.ReplicatedJobStatus, *batchv1.Job)) {
-	for _, job := range jobs {
-		if s := t.byName[job.Labels[v1alpha2.ReplicatedJobNameKey]]; s != nil {
-			count(s, job)
-		}
-	}
-}
-
-func countUnfinished(s *v1alpha2.ReplicatedJobStatus, job *batchv1.Job) {
-	if missing, started := missingPods(job); started && missing <= 0 {
-		s.Ready++
-	}
-	if job.Status.Active > 0 {
-		s.Active++
-	}
-	if ptr.Deref(job.Spec.Suspend, false) {
-		s.Suspended++
 	}
 }
 
