@@ -1,6 +1,7 @@
 package exclusive
 
 import (
+	"cmp"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -19,20 +20,7 @@ import (
 //
 // pods must belong to one Job.
 func Anchor(pods []*corev1.Pod) *corev1.Pod {
-	var anchor *corev1.Pod
-	for _, p := range pods {
-		if p.Spec.NodeName != "" && policy.Lives(p) && (anchor == nil || goesBefore(p, anchor)) {
-			anchor = p
-		}
-	}
-	return anchor
-}
-
-func goesBefore(a, b *corev1.Pod) bool {
-	if Leads(a) != Leads(b) {
-		return Leads(a)
-	}
-	return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	return first(pods, func(p *corev1.Pod) bool { return p.Spec.NodeName != "" })
 }
 
 // Leader returns the living leader, or nil if there is none.
@@ -40,18 +28,25 @@ func Leader(pods []*corev1.Pod) *corev1.Pod {
 	return first(pods, func(p *corev1.Pod) bool { return Leads(p) })
 }
 
-// Waiting returns the first follower by name that is waiting for its domain, or nil if there is none.
+// Waiting returns the oldest follower that is waiting for its domain, or nil if there is none.
 func Waiting(pods []*corev1.Pod) *corev1.Pod { return first(pods, Held) }
 
-// first returns the living pod with the lowest name for which is returns true.
+// first returns the living pod for which is returns true: a leader if there is one, then the oldest, then by name.
 func first(pods []*corev1.Pod, is func(*corev1.Pod) bool) *corev1.Pod {
 	var found *corev1.Pod
 	for _, p := range pods {
-		if policy.Lives(p) && is(p) && (found == nil || p.Name < found.Name) {
+		if policy.Lives(p) && is(p) && (found == nil || goesBefore(p, found)) {
 			found = p
 		}
 	}
 	return found
+}
+
+func goesBefore(a, b *corev1.Pod) bool {
+	if Leads(a) != Leads(b) {
+		return Leads(a)
+	}
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name)) < 0
 }
 
 // Moves lists what to do with the followers of a Job.
