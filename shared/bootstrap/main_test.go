@@ -64,7 +64,7 @@ func TestSignals(t *testing.T) {
 		signals int
 		want    func(*os.ProcessState) bool
 	}{
-		"one signal causes a clean exit": {"obedient", 1, func(s *os.ProcessState) bool { return s.ExitCode() == 0 }},
+		"one signal causes a clean exit":      {"obedient", 1, func(s *os.ProcessState) bool { return s.ExitCode() == 0 }},
 		"the second causes an immediate exit": {"stubborn", 2, func(s *os.ProcessState) bool { return s.ExitCode() == 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {

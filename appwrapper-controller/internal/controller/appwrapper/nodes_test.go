@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 )
 
 // A node that only reports that it is alive causes no reconcile.
@@ -17,7 +19,7 @@ func TestNodeChanged(t *testing.T) {
 		for _, change := range changes {
 			change(n)
 		}
-		return stripNode(n)
+		return podcache.StripNode(n)
 	}
 	for name, tc := range map[string]struct {
 		change func(*corev1.Node)

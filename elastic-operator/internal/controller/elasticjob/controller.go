@@ -127,7 +127,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (c
 type writtenJob types.UID
 
 // delay makes wait return the remainder of the delay for the key.
-func (r *Reconciler) delay(key any, delay time.Duration) { r.notBefore.Set(key, time.Now().Add(delay), delay) }
+func (r *Reconciler) delay(key any, delay time.Duration) {
+	r.notBefore.Set(key, time.Now().Add(delay), delay)
+}
 
 // wait returns how long to wait before the action with this key, or 0.
 func (r *Reconciler) wait(key any) time.Duration {

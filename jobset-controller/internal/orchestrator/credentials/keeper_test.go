@@ -303,7 +303,7 @@ func TestStoreIsUnreachable(t *testing.T) {
 	}
 	g.users.down = true
 	g.ask("please")
-	if err := g.keep(); !errors.As(err, &down) {
+	if err := g.keep(); !errors.Is(err, ErrStore) {
 		t.Fatalf("error %v", err)
 	}
 	if string(g.secret().Data["password"]) != string(first.Data["password"]) {

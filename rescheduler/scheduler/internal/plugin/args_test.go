@@ -15,14 +15,14 @@ func TestArguments(t *testing.T) {
 		arguments runtime.Object
 		want      exhaustion
 	}{
-		"none":                 {nil, relax},
-		"none, as a typed nil": {(*runtime.Unknown)(nil), relax},
-		"nothing":              {raw(""), relax},
-		"an empty object":      {raw("{}"), relax},
-		"null":                 {raw("null"), relax},
-		"JSON":                 {raw(`{"onExhaustion":"Wait"}`), wait},
-		"YAML":                 {raw("onExhaustion: Wait\n"), wait},
-		"the kind":             {raw("kind: PodReschedulingArgs"), relax},
+		"none":                 {nil, exhaustionRelax},
+		"none, as a typed nil": {(*runtime.Unknown)(nil), exhaustionRelax},
+		"nothing":              {raw(""), exhaustionRelax},
+		"an empty object":      {raw("{}"), exhaustionRelax},
+		"null":                 {raw("null"), exhaustionRelax},
+		"JSON":                 {raw(`{"onExhaustion":"Wait"}`), exhaustionWait},
+		"YAML":                 {raw("onExhaustion: Wait\n"), exhaustionWait},
+		"the kind":             {raw("kind: PodReschedulingArgs"), exhaustionRelax},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := readArgs(c.arguments); err != nil || got.OnExhaustion != c.want {
@@ -58,7 +58,7 @@ func FuzzReadArgs(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, err := readArgs(&runtime.Unknown{Raw: text})
-		if err == nil && got.OnExhaustion != relax && got.OnExhaustion != wait {
+		if err == nil && got.OnExhaustion != exhaustionRelax && got.OnExhaustion != exhaustionWait {
 			t.Errorf("%q was read as %+v", text, got)
 		}
 	})

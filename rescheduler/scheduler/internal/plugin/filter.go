@@ -129,7 +129,7 @@ func (p *Plugin) afterNodeUpdate(pod *corev1.Pod, _, node *corev1.Node) bool {
 	return p.mayRelax() && annotated(pod).Has(node.Name)
 }
 
-func (p *Plugin) mayRelax() bool { return p.args.OnExhaustion == relax }
+func (p *Plugin) mayRelax() bool { return p.args.OnExhaustion == exhaustionRelax }
 
 // annotated returns the exclusions in the annotation even if they have been dropped. It returns none if the annotation is invalid.
 func annotated(pod *corev1.Pod) sets.Set[string] { return sets.New(memory.Hosts(pod.Annotations)...) }

@@ -117,10 +117,10 @@ const argsKind = "PodReschedulingArgs"
 type exhaustion string
 
 const (
-	// relax drops the exclusions of the pod and removes its annotation.
-	relax exhaustion = "Relax"
-	// wait keeps the exclusions until another node fits or the annotation changes.
-	wait exhaustion = "Wait"
+	// exhaustionRelax drops the exclusions of the pod and removes its annotation.
+	exhaustionRelax exhaustion = "Relax"
+	// exhaustionWait keeps the exclusions until another node fits or the annotation changes.
+	exhaustionWait exhaustion = "Wait"
 )
 
 // args are the arguments of the plugin in the scheduler configuration.
@@ -133,7 +133,7 @@ type args struct {
 
 // readArgs decodes the arguments, which the scheduler passes on undecoded. Errors about unknown fields and invalid values name the field.
 func readArgs(arguments runtime.Object) (args, error) {
-	a := args{OnExhaustion: relax}
+	a := args{OnExhaustion: exhaustionRelax}
 	switch raw := arguments.(type) {
 	case nil:
 	case *runtime.Unknown:
@@ -149,8 +149,8 @@ func readArgs(arguments runtime.Object) (args, error) {
 	switch {
 	case a.Kind != "" && a.Kind != argsKind:
 		return args{}, fmt.Errorf("args.kind: %q is not %s", a.Kind, argsKind)
-	case a.OnExhaustion != relax && a.OnExhaustion != wait:
-		return args{}, fmt.Errorf("args.onExhaustion: %q is neither %s nor %s", a.OnExhaustion, relax, wait)
+	case a.OnExhaustion != exhaustionRelax && a.OnExhaustion != exhaustionWait:
+		return args{}, fmt.Errorf("args.onExhaustion: %q is neither %s nor %s", a.OnExhaustion, exhaustionRelax, exhaustionWait)
 	}
 	return a, nil
 }
