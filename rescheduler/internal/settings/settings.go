@@ -205,7 +205,7 @@ func (p *problems) when(wrong bool, format string, args ...any) {
 func (p *problems) limits(l Limits) {
 	for name, rate := range map[string]Rate{"workload": l.Workload, "node": l.Node, "namespace": l.Namespace, "cluster": l.Cluster} {
 		p.when(rate.Burst < 0 || rate.Burst > 0 && rate.Every.Duration <= 0,
-			"limits.%s: burst %d and every %s must be greater than 0; burst 0 means no limit", name, rate.Burst, rate.Every)
+			"limits.%s: burst %d and every %s must be greater than 0; burst 0 means no limit", name, rate.Burst, rate.Every.Duration)
 	}
 }
 
@@ -214,8 +214,8 @@ func (p *problems) blame(b Blame) {
 		return
 	}
 	p.when(b.Threshold < 1, "blame.threshold: %d is below 1", b.Threshold)
-	p.when(b.Window.Duration <= 0, "blame.window: must be greater than 0, not %s", b.Window)
-	p.when(b.TTL.Duration <= 0, "blame.ttl: must be greater than 0, not %s", b.TTL)
+	p.when(b.Window.Duration <= 0, "blame.window: must be greater than 0, not %s", b.Window.Duration)
+	p.when(b.TTL.Duration <= 0, "blame.ttl: must be greater than 0, not %s", b.TTL.Duration)
 	p.when(b.MinPods < 1, "blame.minPods: %d is below 1", b.MinPods)
 	p.when(b.MinWorkloads < 2, "blame.minWorkloads: %d is below 2: one workload alone never taints a node", b.MinWorkloads)
 	p.when(b.MaxNodes < 1, "blame.maxNodes: %d is below 1", b.MaxNodes)
