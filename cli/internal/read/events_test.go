@@ -29,7 +29,7 @@ func TestEventsOfAnEarlierWorkloadOfTheSameName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := cluster(t, tc.event, `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper,
- metadata: {name: whole, uid: aw, creationTimestamp: "2026-11-22T12:00:00Z"}}`)
+ metadata: {name: whole, uid: aw, creationTimestamp: "2026-11-22T12:00:00Z"}, status: {componentStatus: [{kind: JobSet, name: train}]}}`)
 			w, err := r.Workload(t.Context(), "team", "whole")
 			if err != nil {
 				t.Fatal(err)
