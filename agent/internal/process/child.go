@@ -154,7 +154,7 @@ func (c *Child) leave(deadline time.Time) error {
 		if err != nil || len(tree) == 0 || !time.Now().Before(deadline) {
 			return err
 		}
-		hold(tree).await(deadline)
+		await(hold(tree), deadline)
 	}
 }
 
@@ -178,8 +178,10 @@ func (c *Child) kill(deadline time.Time) error {
 			return fmt.Errorf("%w: %v", ErrUnkilled, slices.Sorted(maps.Keys(tree)))
 		}
 		held := hold(tree)
-		held.kill()
-		held.await(time.Now().Add(min(killAgain, time.Until(deadline))))
+		for _, p := range held {
+			_ = p.Kill()
+		}
+		await(held, time.Now().Add(min(killAgain, time.Until(deadline))))
 	}
 }
 

@@ -135,78 +135,39 @@ func descends(all map[int]stat, pid int, roots map[int]bool) bool {
 	return false
 }
 
-// blindPause is the polling interval on kernels without pidfds (before Linux 5.3).
+// blindPause is the polling interval on kernels without pidfds (before Linux 5.4).
 const blindPause = 5 * time.Millisecond
 
-// held refers to processes by pidfd, so that a reused PID is not mistaken for the original process.
-type held struct {
-	fds   []unix.PollFd
-	blind []int // PIDs without a pidfd
-}
-
-// hold opens the processes found by a scan. It skips processes that have exited, and PIDs that were reused.
-func hold(seen map[int]stat) *held {
-	h := &held{}
+// hold opens the processes found by a scan by pidfd, so that a reused PID is not mistaken for the original process. It
+// skips processes that have exited, and PIDs that were reused.
+func hold(seen map[int]stat) []*os.Process {
+	var held []*os.Process
 	for pid, s := range seen {
-		fd, err := unix.PidfdOpen(pid, 0)
-		switch {
-		case err == syscall.ESRCH:
-		case err != nil:
-			h.blind = append(h.blind, pid)
-		case !still(pid, s):
-			unix.Close(fd)
-		default:
-			h.fds = append(h.fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+		p, _ := os.FindProcess(pid) // never fails
+		if now, err := readStat(pid); err == nil && now.started == s.started {
+			held = append(held, p)
+		} else {
+			_ = p.Release()
 		}
 	}
-	return h
-}
-
-func still(pid int, s stat) bool {
-	now, err := readStat(pid)
-	return err == nil && now.started == s.started
-}
-
-func (h *held) kill() {
-	for _, p := range h.fds {
-		_ = unix.PidfdSendSignal(int(p.Fd), unix.SIGKILL, nil, 0)
-	}
-	for _, pid := range h.blind {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
+	return held
 }
 
 // await returns once all processes are dead, or at the deadline. It closes the pidfds.
-func (h *held) await(deadline time.Time) {
-	if len(h.blind) > 0 {
-		time.Sleep(min(blindPause, time.Until(deadline)))
-		deadline = time.Now()
-	}
-	for len(h.fds) > 0 {
-		left := time.Until(deadline)
-		if left <= 0 {
-			break
+func await(held []*os.Process, deadline time.Time) {
+	for _, p := range held {
+		err := p.WithHandle(func(pidfd uintptr) {
+			poll := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
+			for left := time.Until(deadline); left > 0 && poll[0].Revents == 0; left = time.Until(deadline) {
+				if _, err := unix.Poll(poll, int(left.Milliseconds())+1); err != nil && err != unix.EINTR {
+					return
+				}
+			}
+		})
+		if errors.Is(err, os.ErrNoHandle) {
+			time.Sleep(min(blindPause, time.Until(deadline)))
+			deadline = time.Now() // the caller scans again
 		}
-		if _, err := unix.Poll(h.fds, int(left.Milliseconds())+1); err != nil && err != unix.EINTR {
-			break
-		}
-		h.drop()
+		_ = p.Release()
 	}
-	for _, p := range h.fds {
-		unix.Close(int(p.Fd))
-	}
-	h.fds = nil
-}
-
-// drop closes the pidfds of dead processes.
-func (h *held) drop() {
-	living := h.fds[:0]
-	for _, p := range h.fds {
-		if p.Revents == 0 {
-			living = append(living, p)
-			continue
-		}
-		unix.Close(int(p.Fd))
-	}
-	h.fds = living
 }
