@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,19 +37,17 @@ var ErrNotPython = errors.New("a warm start needs a command such as python train
 // process, called the template, and replaces it when it dies. If the fork fails, it starts the program as Reaper.Start
 // does.
 type Templates struct {
-	reaper *Reaper
-	spec   Spec
-	log    *slog.Logger
-
-	mu      sync.Mutex
-	current *template
+	reaper  *Reaper
+	spec    Spec
+	log     *slog.Logger
+	current atomic.Pointer[template]
 }
 
 // template is one process that has imported the modules, or is importing them.
 type template struct {
-	pid    int
-	socket *net.UnixConn
-	ready  chan struct{} // closed when it has imported all modules or is dead
+	process *os.Process
+	socket  *net.UnixConn
+	ready   chan struct{} // closed when it has imported all modules or is dead
 }
 
 // NewTemplates starts a template for a program. modules is a comma-separated list. It returns ErrNotPython if the
@@ -95,7 +93,7 @@ func (t *Templates) keep(one *template) {
 			pause = shortestPause
 		}
 		for one = nil; one == nil; {
-			t.log.Warn("the warm-start template exited, starting another one", "code", exit.Code, "pause", pause.String())
+			t.log.Warn("the warm-start template exited, starting another one", "exit", exit.String(), "pause", pause.String())
 			time.Sleep(pause)
 			var err error
 			if one, err = t.begin(); err != nil {
@@ -118,43 +116,36 @@ func (t *Templates) begin() (*template, error) {
 		return nil, fmt.Errorf("creating the socket of a template: %w", err)
 	}
 	one := &template{socket: conn.(*net.UnixConn), ready: make(chan struct{})}
-	if one.pid, err = t.reaper.startTemplate(t.spec, uintptr(ends[1])); err != nil {
+	pid, err := t.reaper.startTemplate(t.spec, uintptr(ends[1]))
+	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	t.set(one)
+	one.process, _ = os.FindProcess(pid) // never fails
+	t.current.Store(one)
 	go func() {
 		defer close(one.ready)
 		if answer, err := one.read(time.Time{}); err == nil {
-			t.log.Info("warm-start template ready", "pid", one.pid, "modules", answer)
+			t.log.Info("warm-start template ready", "pid", pid, "modules", answer)
 		}
 	}()
 	return one, nil
 }
 
 // await waits until a template has exited, and reaps it.
-func (t *Templates) await(one *template) Exit {
-	exit, err := awaitExit(one.pid)
-	if err != nil {
-		exit.Code = lostCode
-	}
-	t.set(nil)
+func (t *Templates) await(one *template) *os.ProcessState {
+	exit, _ := one.process.Wait() // nil after an error
+	t.current.Store(nil)
 	<-one.ready
 	t.reaper.endTemplate(one)
 	return exit
-}
-
-func (t *Templates) set(one *template) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.current = one
 }
 
 // Await waits until the current template has imported its modules, for importPatience at most.
 func (t *Templates) Await(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, importPatience)
 	defer cancel()
-	if one := t.latest(); one != nil {
+	if one := t.current.Load(); one != nil {
 		select {
 		case <-one.ready:
 		case <-ctx.Done():
@@ -162,33 +153,18 @@ func (t *Templates) Await(ctx context.Context) {
 	}
 }
 
-func (t *Templates) latest() *template {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.current
-}
-
 // Start runs the program as a fork of the template, or cold if no template is ready or the fork fails.
 func (t *Templates) Start(s Spec) (*Child, error) {
-	one := t.latest()
+	one := t.current.Load()
 	if one != nil && one.isReady() {
 		c, err := t.reaper.start(func() (int, error) { return one.fork(s) })
 		if err == nil {
 			return c, nil
 		}
 		t.log.Warn("warm start failed, starting the program cold", "error", err)
-		t.kill(one)
+		_ = one.process.Kill() // it is unresponsive; keep replaces it
 	}
 	return t.reaper.Start(s)
-}
-
-// kill kills an unresponsive template, unless it has been reaped. keep then replaces it.
-func (t *Templates) kill(one *template) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.current == one {
-		_ = syscall.Kill(one.pid, syscall.SIGKILL)
-	}
 }
 
 func (t *template) isReady() bool {
@@ -277,11 +253,10 @@ func (r *Reaper) startTemplate(s Spec, socket uintptr) (pid int, err error) {
 }
 
 func (r *Reaper) endTemplate(t *template) {
-	reap(t.pid)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.leaders, t.pid)
-	delete(r.templates, t.pid)
+	delete(r.leaders, t.process.Pid)
+	delete(r.templates, t.process.Pid)
 	t.socket.Close() // under the lock, so that no start is using it
 }
 

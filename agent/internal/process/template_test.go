@@ -51,12 +51,10 @@ func templates(t *testing.T, s Spec) *Templates {
 func (t *Templates) serving(tb testing.TB, before int) int {
 	tb.Helper()
 	for range 2000 {
-		t.mu.Lock()
-		one := t.current
-		t.mu.Unlock()
-		if one != nil && one.pid != before {
+		one := t.current.Load()
+		if one != nil && one.process.Pid != before {
 			<-one.ready
-			return one.pid
+			return one.process.Pid
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
