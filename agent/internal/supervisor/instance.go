@@ -36,7 +36,6 @@ type instance struct {
 	reason    string    // a single word that adds information to the exit code
 	kills     uint64    // out-of-memory kills in the container before the program started
 	startedAt time.Time // of the program; zero if it was not started
-	before    uint64    // progress count before this instance
 	progress  uint64    // progress reports from this instance
 }
 
@@ -200,7 +199,11 @@ func (s *Supervisor) run(i *instance, r round) {
 	if s.options.CheckpointFile != "" {
 		_ = os.Remove(s.options.CheckpointFile) // left behind by a killed worker
 	}
-	s.beginProgress(i)
+	if p := s.options.Source; p != nil {
+		s.mu.Lock()
+		p.clear()
+		s.mu.Unlock()
+	}
 	i.kills, _ = s.options.MemoryKills()
 	child, err := s.options.Start(s.inRound(program, r))
 	if err != nil {

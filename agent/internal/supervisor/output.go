@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,42 +26,29 @@ const (
 // supervisor's output. Output that an earlier program left in its pipe is therefore not mistaken for progress of the
 // next one.
 type outputProgress struct {
-	to [2]io.Writer // for standard output and error
-
-	mu      sync.Mutex
-	n       uint64
-	program uint64            // number of the newest program
-	copying []<-chan struct{} // one channel per pipe that may still have content; closed once the pipe is drained
+	to      [2]io.Writer                   // for standard output and error
+	n       atomic.Pointer[atomic.Uint64]  // reads of the newest program's output
+	copying atomic.Pointer[sync.WaitGroup] // one goroutine for each pipe of the newest program that may still have content
 }
 
-func newOutputProgress(to [2]io.Writer) *outputProgress { return &outputProgress{to: to} }
+func newOutputProgress(to [2]io.Writer) *outputProgress {
+	p := &outputProgress{to: to}
+	p.clear()
+	p.copying.Store(&sync.WaitGroup{})
+	return p
+}
 
 func (p *outputProgress) variable() string { return "" }
 
-func (p *outputProgress) clear() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.program++
-}
+func (p *outputProgress) clear() { p.n.Store(&atomic.Uint64{}) }
 
-func (p *outputProgress) count() uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.n
-}
-
-func (p *outputProgress) record(program uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if program == p.program {
-		p.n++
-	}
-}
+func (p *outputProgress) count() uint64 { return p.n.Load().Load() }
 
 // through wraps start so that the output of the programs is read.
 func (p *outputProgress) through(start func(process.Spec) (*process.Child, error)) func(process.Spec) (*process.Child, error) {
 	return func(s process.Spec) (*process.Child, error) {
 		p.finish(orderTimeout)
+		p.copying.Store(&sync.WaitGroup{})
 		for i := range s.Output {
 			end, err := p.pipe(p.to[i])
 			if err != nil {
@@ -83,20 +71,17 @@ func (p *outputProgress) pipe(to io.Writer) (end int, err error) {
 	if err := syscall.SetNonblock(ends[0], true); err != nil { // so that the Go runtime polls instead of blocking a thread
 		return 0, fmt.Errorf("creating a pipe for the worker's output: %w", err)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	from, program, done := os.NewFile(uintptr(ends[0]), "output"), p.program, make(chan struct{})
-	go func() { p.copy(from, to, program); close(done) }()
-	p.copying = append(p.copying, done)
+	from, n := os.NewFile(uintptr(ends[0]), "output"), p.n.Load()
+	p.copying.Load().Go(func() { copyOutput(from, to, n) })
 	return ends[1], nil
 }
 
-func (p *outputProgress) copy(from *os.File, to io.Writer, program uint64) {
+func copyOutput(from *os.File, to io.Writer, reads *atomic.Uint64) {
 	defer from.Close()
 	for some := make([]byte, copyAtOnce); ; {
 		n, err := from.Read(some)
 		if n > 0 {
-			p.record(program)
+			reads.Add(1)
 			_, _ = to.Write(some[:n]) // the program keeps running even if nobody reads its output
 		}
 		if err != nil {
@@ -105,21 +90,12 @@ func (p *outputProgress) copy(from *os.File, to io.Writer, program uint64) {
 	}
 }
 
-// finish waits until the output of earlier programs has been copied, but no longer than patience.
+// finish waits until the output of the newest program has been copied, but no longer than patience.
 func (p *outputProgress) finish(patience time.Duration) {
-	p.mu.Lock()
-	copying := p.copying
-	p.copying = nil
-	p.mu.Unlock()
-	over := time.After(patience)
-	for i, done := range copying {
-		select {
-		case <-done:
-		case <-over:
-			p.mu.Lock()
-			p.copying = append(p.copying, copying[i:]...)
-			p.mu.Unlock()
-			return
-		}
+	done := make(chan struct{})
+	go func() { p.copying.Load().Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(patience):
 	}
 }

@@ -13,9 +13,9 @@ const ProgressFileVariable = "HOLDFAST_PROGRESS_FILE"
 
 // Progress counts a worker's progress reports. It does not record their times, so that no clocks have to be compared.
 type Progress interface {
-	// count returns the number of reports so far. Several reports between two observations may be counted as one.
+	// count returns the number of reports since clear. Several reports between two observations may be counted as one.
 	count() uint64
-	// clear removes what an earlier program has left behind. It is called before each start.
+	// clear removes what an earlier program has left behind, and starts to count from 0. It is called before each start.
 	clear()
 	// variable returns the environment variable to set for the program, or "".
 	variable() string
@@ -27,17 +27,7 @@ func (s *Supervisor) noteProgress() {
 	if s.options.Source == nil || i == nil || i.startedAt.IsZero() || i.dead {
 		return
 	}
-	i.progress = s.options.Source.count() - i.before
-}
-
-// beginProgress is called before an instance's program starts.
-func (s *Supervisor) beginProgress(i *instance) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.options.Source; p != nil {
-		p.clear()
-		i.before = p.count()
-	}
+	i.progress = s.options.Source.count()
 }
 
 // fileProgress watches a file that the worker touches. Each change to the file counts as a report.
@@ -61,7 +51,7 @@ func (f *fileProgress) variable() string { return ProgressFileVariable + "=" + f
 
 func (f *fileProgress) clear() {
 	_ = os.Remove(f.path)
-	f.last = stamp{}
+	f.last, f.n = stamp{}, 0
 }
 
 func (f *fileProgress) count() uint64 {
