@@ -11,7 +11,6 @@ import (
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/loop"
-	"github.com/holdfast-project/holdfast/agent/internal/ready"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
@@ -22,9 +21,9 @@ import (
 const Patience = 20 * time.Second
 
 // Run runs the agent until ctx is done, and then returns nil. It returns an error if the worker's runtime has been
-// unreachable for too long. The worker keeps running in either case. p.Gate need not be set.
+// unreachable for too long. The worker keeps running in either case. p.Report need not be set.
 func Run(ctx context.Context, c config.Config, p loop.Parts, patience time.Duration) error {
-	gate := ready.New("the container runtime has not responded yet")
+	gate := newGate("the container runtime has not responded yet")
 	closeServer, err := serve(c.ReadyPort, gate)
 	if err != nil {
 		return err
@@ -43,12 +42,12 @@ func Run(ctx context.Context, c config.Config, p loop.Parts, patience time.Durat
 		Group: c.JobSetUID, Slot: c.WorkerID, Pod: c.PodUID, StartupDir: c.StartupDir, PollingInterval: c.PollingInterval,
 		Patience: patience,
 	}
-	p.Gate = gate
+	p.Report = gate.report
 	return loop.Run(ctx, settings, p, state)
 }
 
 // serve starts listening for probes. Run calls it first, because the kubelet sends its first probe immediately.
-func serve(port int, gate *ready.Gate) (closeServer func(), err error) {
+func serve(port int, gate *gate) (closeServer func(), err error) {
 	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 	if err != nil {
 		return nil, fmt.Errorf("listening for the startup probe, see --ready-port: %w", err)

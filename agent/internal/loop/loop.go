@@ -180,18 +180,13 @@ type Barrier interface {
 	Start(id string, generation, round int64, slot string)
 }
 
-// Gate is notified when the worker becomes reachable, and of the reason why it is not reachable yet.
-type Gate interface {
-	Wait(reason string)
-	Open()
-}
-
 // Parts holds the dependencies of a loop.
 type Parts struct {
 	Driver  Driver
 	Watcher Watcher
 	Barrier Barrier // nil for a driver without one
-	Gate    Gate
-	Store   rounds.Members
-	Log     *slog.Logger
+	// Report is called after each observation of the worker. problem says why it failed, or is empty.
+	Report func(problem string)
+	Store  rounds.Members
+	Log    *slog.Logger
 }

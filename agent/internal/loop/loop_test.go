@@ -160,8 +160,6 @@ func (d *lost) Observe(context.Context) (worker.Observed, error) {
 }
 func (*lost) Stop(context.Context, worker.Stop) error { return nil }
 func (*lost) Remove(context.Context, []string) error  { return nil }
-func (*lost) Wait(string)                             {}
-func (*lost) Open()                                   {}
 
 // watcher takes some time to return.
 type watcher struct{ *lost }
@@ -176,7 +174,7 @@ func (watcher) Explain(err error) string { return err.Error() }
 
 func TestWatchEndsBeforeRunReturnsAnError(t *testing.T) {
 	d := &lost{watching: make(chan struct{})}
-	parts := Parts{Driver: d, Watcher: watcher{d}, Gate: d, Store: d, Log: slog.New(slog.DiscardHandler)}
+	parts := Parts{Driver: d, Watcher: watcher{d}, Report: func(string) {}, Store: d, Log: slog.New(slog.DiscardHandler)}
 	if err := Run(t.Context(), Config{}, parts, worker.New(worker.Config{}, worker.Fresh())); err == nil {
 		t.Error("no error")
 	}

@@ -55,7 +55,7 @@ func (l *loop) observe(ctx context.Context) {
 				l.Log.Info("container runtime reachable again", "afterMs", time.Since(failing).Milliseconds())
 				failing = time.Time{}
 			}
-			l.Gate.Open()
+			l.Report("")
 			select {
 			case l.events <- o:
 			case <-ctx.Done(): // the loop receives no events while it stops observing
@@ -68,7 +68,7 @@ func (l *loop) observe(ctx context.Context) {
 // observeFailed logs the first of consecutive errors, and gives up if they last for longer than Patience.
 func (l *loop) observeFailed(since time.Time, err error) time.Time {
 	why := l.Watcher.Explain(err)
-	l.Gate.Wait(why)
+	l.Report(why)
 	if since.IsZero() {
 		since = time.Now()
 		l.Log.Error(why)

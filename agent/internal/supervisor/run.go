@@ -140,7 +140,7 @@ func (r *run) runLoop(ctx context.Context) error {
 		Group: r.config.JobSetUID, Slot: r.config.WorkerID, Pod: r.config.PodUID, StartupDir: r.config.StartupDir, Leaving: r.leaving, Contact: &r.contact,
 	}
 	return loop.Run(ctx, settings, loop.Parts{
-		Driver: r.supervisor, Barrier: r.supervisor, Watcher: r.supervisor, Gate: noGate{}, Store: r.Store, Log: r.Log,
+		Driver: r.supervisor, Barrier: r.supervisor, Watcher: r.supervisor, Report: func(string) {}, Store: r.Store, Log: r.Log,
 	}, state)
 }
 
@@ -165,12 +165,6 @@ func (r *run) leave(s syscall.Signal, left chan struct{}) {
 		r.Log.Error("worker processes are still running", "error", err)
 	}
 }
-
-// noGate implements loop.Gate for the supervisor, which has no startup probe.
-type noGate struct{}
-
-func (noGate) Wait(string) {}
-func (noGate) Open()       {}
 
 const (
 	firstRealtime = 34 // 32 and 33 are reserved by the C library

@@ -1,4 +1,4 @@
-package ready
+package app
 
 import (
 	"net/http"
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func ask(g *Gate) (*httptest.ResponseRecorder, time.Duration) {
+func ask(g *gate) (*httptest.ResponseRecorder, time.Duration) {
 	start := time.Now()
 	w := httptest.NewRecorder()
 	g.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/ready", nil))
@@ -16,17 +16,17 @@ func ask(g *Gate) (*httptest.ResponseRecorder, time.Duration) {
 }
 
 func TestTheFirstRequestWaitsForTheAgent(t *testing.T) {
-	g := New("the runtime")
-	time.AfterFunc(50*time.Millisecond, g.Open)
+	g := newGate("the runtime")
+	time.AfterFunc(50*time.Millisecond, func() { g.report("") })
 	w, took := ask(g)
-	if w.Code != http.StatusOK || took < 50*time.Millisecond || took > Patience {
+	if w.Code != http.StatusOK || took < 50*time.Millisecond || took > probePatience {
 		t.Errorf("answered %d after %v", w.Code, took)
 	}
 }
 
 func TestAClosedGateRespondsWithItsReason(t *testing.T) {
-	g := New("the runtime")
-	g.Wait("the socket")
+	g := newGate("the runtime")
+	g.report("the socket")
 	w, took := ask(g)
 	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "the socket") {
 		t.Errorf("answered %d %q", w.Code, w.Body)
@@ -37,10 +37,10 @@ func TestAClosedGateRespondsWithItsReason(t *testing.T) {
 }
 
 func TestAnOpenGateStaysOpen(t *testing.T) {
-	g := New("the runtime")
-	g.Open()
-	g.Open()
-	g.Wait("the socket")
+	g := newGate("the runtime")
+	g.report("")
+	g.report("")
+	g.report("the socket")
 	if w, took := ask(g); w.Code != http.StatusOK || took > 100*time.Millisecond {
 		t.Errorf("answered %d after %v", w.Code, took)
 	}
