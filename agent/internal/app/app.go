@@ -4,7 +4,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/loop"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
-	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
@@ -34,16 +32,9 @@ func Run(ctx context.Context, c config.Config, p loop.Parts, patience time.Durat
 	if err != nil {
 		p.Log.Warn("startup file invalid, starting as a new pod", "error", err)
 	}
-	state := worker.New(worker.Config{
-		Slot: rounds.Slot{Name: c.WorkerID, Pod: c.PodUID}, Generation: c.PodEpoch, Grace: c.GracePeriod, RemoveStopped: c.RemoveStopped, Random: rand.Float64,
-		PodName: c.Place.PodName, Node: c.Place.Node,
-	}, memory)
-	settings := loop.Config{
-		Group: c.JobSetUID, Slot: c.WorkerID, Pod: c.PodUID, StartupDir: c.StartupDir, PollingInterval: c.PollingInterval,
-		Patience: patience,
-	}
 	p.Report = gate.report
-	return loop.Run(ctx, settings, p, state)
+	settings := loop.Config{Identity: c.Identity, StartupDir: c.StartupDir, PollingInterval: c.PollingInterval, Patience: patience}
+	return loop.Run(ctx, settings, p, worker.Config{Grace: c.GracePeriod, RemoveStopped: c.RemoveStopped}, memory)
 }
 
 // serve starts listening for probes. Run calls it first, because the kubelet sends its first probe immediately.

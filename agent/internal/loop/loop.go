@@ -5,10 +5,12 @@ package loop
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
@@ -45,10 +47,12 @@ type loop struct {
 }
 
 // Run represents the worker until the worker is released or ctx is done, and then returns nil. It returns an error if
-// the worker is no longer reachable. The worker keeps running in either case.
-func Run(ctx context.Context, c Config, p Parts, s *worker.State) error {
+// the worker is no longer reachable. The worker keeps running in either case. w configures the core, except for the
+// worker's identity, and m is its memory.
+func Run(ctx context.Context, c Config, p Parts, w worker.Config, m worker.Memory) error {
+	w.Slot, w.Generation, w.PodName, w.Node, w.Random = c.slot(), c.PodEpoch, c.Place.PodName, c.Place.Node, rand.Float64
 	l := &loop{
-		Parts: p, config: c, state: s,
+		Parts: p, config: c, state: worker.New(w, m),
 		events: make(chan worker.Event, 64), due: make(chan struct{}, 1), failure: make(chan error, 1), timer: time.NewTimer(far),
 		unsaved: map[string][]byte{},
 	}
@@ -59,7 +63,7 @@ func Run(ctx context.Context, c Config, p Parts, s *worker.State) error {
 	stopObserving := l.startObserving()
 	defer stopObserving()
 	leaving := l.config.Leaving
-	l.goroutines.Go(func() { l.Store.Watch(work, l.config.Group, l.updated) })
+	l.goroutines.Go(func() { l.Store.Watch(work, l.config.JobSetUID, l.updated) })
 	for !l.released {
 		select {
 		case e := <-l.events:
@@ -132,15 +136,15 @@ func (l *loop) leave() {
 
 // Config identifies the worker that the agent represents, and configures the loop.
 type Config struct {
-	Group           string // UID of the JobSet
-	Slot            string
-	Pod             string // UID of the pod
+	config.Identity
 	StartupDir      string // where the agent saves its state; empty: the state is lost when the program exits
 	PollingInterval time.Duration
 	Leaving         <-chan struct{} // closed when the pod is terminating, before the worker is stopped
 	Patience        time.Duration   // how long the worker may be unreachable before Run gives up
 	Contact         *Contact        // with the store; optional
 }
+
+func (c Config) slot() rounds.Slot { return rounds.Slot{Name: c.WorkerID, Pod: c.PodUID} }
 
 // Contact records when the store last replied, possibly with an error.
 type Contact struct{ last atomic.Int64 } // Unix nanoseconds

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
@@ -136,7 +137,7 @@ func (b *barrier) Start(string, int64, int64, string) { b.note("start") }
 func TestTheStartUpFileIsWrittenBeforeTheStart(t *testing.T) {
 	b := &barrier{dir: t.TempDir()}
 	l := newLoop(t, &script{})
-	l.config, l.Barrier, l.timer = Config{StartupDir: b.dir, Pod: "pod", Group: "uid"}, b, time.NewTimer(far)
+	l.config, l.Barrier, l.timer = Config{StartupDir: b.dir, Identity: config.Identity{PodUID: "pod", JobSetUID: "uid"}}, b, time.NewTimer(far)
 	for _, a := range []worker.Action{worker.Save{Memory: worker.Memory{Ran: true}}, worker.Start{ID: "a"}} {
 		l.perform(a)
 	}
@@ -175,7 +176,7 @@ func (watcher) Explain(err error) string { return err.Error() }
 func TestWatchEndsBeforeRunReturnsAnError(t *testing.T) {
 	d := &lost{watching: make(chan struct{})}
 	parts := Parts{Driver: d, Watcher: watcher{d}, Report: func(string) {}, Store: d, Log: slog.New(slog.DiscardHandler)}
-	if err := Run(t.Context(), Config{}, parts, worker.New(worker.Config{}, worker.Fresh())); err == nil {
+	if err := Run(t.Context(), Config{}, parts, worker.Config{}, worker.Fresh()); err == nil {
 		t.Error("no error")
 	}
 	if !d.ended.Load() {

@@ -142,13 +142,13 @@ func placed(p rounds.Place, level rounds.Level, err error) []worker.Event {
 func (l *loop) level() (rounds.Level, error) {
 	ctx, cancel := context.WithTimeout(l.work, callTimeout)
 	defer cancel()
-	return l.Store.Level(ctx, l.config.Group)
+	return l.Store.Level(ctx, l.config.JobSetUID)
 }
 
 func (l *loop) place() (rounds.Place, error) {
 	ctx, cancel := context.WithTimeout(l.work, callTimeout)
 	defer cancel()
-	return l.Store.Place(ctx, l.config.Group, rounds.Slot{Name: l.config.Slot, Pod: l.config.Pod})
+	return l.Store.Place(ctx, l.config.JobSetUID, l.config.slot())
 }
 
 // isReply reports whether the store replied, possibly with an error.

@@ -30,9 +30,9 @@ func (l *loop) perform(a worker.Action) {
 	case worker.Remove:
 		l.goroutines.Go(func() { l.remove(a) })
 	case worker.Save:
-		l.save(startup.FileName, startup.Encode(l.config.Pod, a.Memory))
+		l.save(startup.FileName, startup.Encode(l.config.PodUID, a.Memory))
 	case worker.TellRound:
-		l.save(startup.EnvName, startup.Env(l.config.Group, a.Generation, a.Round))
+		l.save(startup.EnvName, startup.Env(l.config.JobSetUID, a.Generation, a.Round))
 	case worker.Observe:
 		time.AfterFunc(l.config.PollingInterval, l.wake)
 	case worker.Prepare:
@@ -49,7 +49,7 @@ func (l *loop) perform(a worker.Action) {
 func (l *loop) call(c rounds.Call) {
 	ctx, cancel := context.WithTimeout(l.work, callTimeout)
 	defer cancel()
-	reply, now, err := l.Store.Call(ctx, l.config.Group, c)
+	reply, now, err := l.Store.Call(ctx, l.config.JobSetUID, c)
 	l.config.Contact.note(err)
 	l.post(worker.Answered{Reply: reply, Now: now, Err: err})
 }

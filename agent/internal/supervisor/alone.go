@@ -21,7 +21,7 @@ func (r *run) awaitAlone(ctx context.Context, limit time.Duration) error {
 			return nil
 		case <-tick.C:
 		}
-		if r.supervisor.running() {
+		if r.running() {
 			ran = time.Now()
 		}
 		if time.Since(ran) >= limit && r.contact.Age() >= limit {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -73,7 +72,7 @@ func Run(c config.Exec, p Parts) (code int, err error) {
 		case err := <-alone:
 			cancel()
 			<-released
-			if r.supervisor.finished() {
+			if r.finished() {
 				err = nil
 			}
 			return code, err
@@ -92,56 +91,46 @@ func Run(c config.Exec, p Parts) (code int, err error) {
 }
 
 type run struct {
-	Parts
-	config     config.Exec
-	memory     worker.Memory
-	contact    loop.Contact
-	supervisor *Supervisor
-	output     *outputProgress // nil: output is not read
-	leaving    chan struct{}
+	*Supervisor
+	memory  worker.Memory
+	contact loop.Contact
+	output  *outputProgress // nil: output is not read
+	leaving chan struct{}
 }
 
 func newRun(c config.Exec, p Parts) *run {
-	r := &run{Parts: p, config: c, memory: worker.Fresh(), leaving: make(chan struct{})}
+	r := &run{memory: worker.Fresh(), leaving: make(chan struct{})}
 	o := Options{Exec: c, Parts: p}
 	if c.StartupDir != "" {
 		var err error
 		if r.memory, err = startup.Load(c.StartupDir, c.PodUID); err != nil { // saved by an earlier supervisor, whose container has exited
-			r.Log.Warn("startup file invalid, starting as a new pod", "error", err)
+			p.Log.Warn("startup file invalid, starting as a new pod", "error", err)
 		}
 		o.After = r.memory.Instance.Born
 		if c.CheckpointGrace > 0 {
 			o.CheckpointFile = filepath.Join(c.StartupDir, checkpointName)
 		}
 	}
-	r.lookForProgress(&o)
-	r.supervisor = New(o)
-	return r
-}
-
-func (r *run) lookForProgress(o *Options) {
-	switch c := r.config; {
+	switch {
 	case c.Progress.Timeout == 0:
 	case c.ProgressFrom == config.FromOutput:
-		r.output = newOutputProgress([2]io.Writer{cmp.Or[io.Writer](r.Output[0], os.Stdout), cmp.Or[io.Writer](r.Output[1], os.Stderr)})
+		r.output = newOutputProgress([2]io.Writer{cmp.Or[io.Writer](p.Output[0], os.Stdout), cmp.Or[io.Writer](p.Output[1], os.Stderr)})
 		o.Source, o.Start = r.output, r.output.through(o.Start)
 	default:
 		o.Source = NewProgressFile(filepath.Join(c.StartupDir, progressFile))
 	}
+	r.Supervisor = New(o)
+	return r
 }
 
 // runLoop represents the worker until the worker is released or ctx is done.
 func (r *run) runLoop(ctx context.Context) error {
-	state := worker.New(worker.Config{
-		Slot: rounds.Slot{Name: r.config.WorkerID, Pod: r.config.PodUID}, Waits: r.config.Waits, Generation: r.config.PodEpoch, Grace: r.config.GracePeriod + r.config.CheckpointGrace,
-		Barrier: true, MaxStops: r.config.MaxStops, Random: rand.Float64, PodName: r.config.Place.PodName, Node: r.config.Place.Node, Progress: r.config.Progress,
+	c := r.options.Exec
+	settings := loop.Config{Identity: c.Identity, StartupDir: c.StartupDir, Leaving: r.leaving, Contact: &r.contact}
+	parts := loop.Parts{Driver: r, Barrier: r, Watcher: r, Report: func(string) {}, Store: r.options.Parts.Store, Log: r.options.Log}
+	return loop.Run(ctx, settings, parts, worker.Config{
+		Waits: c.Waits, Grace: c.GracePeriod + c.CheckpointGrace, Barrier: true, MaxStops: c.MaxStops, Progress: c.Progress,
 	}, r.memory)
-	settings := loop.Config{
-		Group: r.config.JobSetUID, Slot: r.config.WorkerID, Pod: r.config.PodUID, StartupDir: r.config.StartupDir, Leaving: r.leaving, Contact: &r.contact,
-	}
-	return loop.Run(ctx, settings, loop.Parts{
-		Driver: r.supervisor, Barrier: r.supervisor, Watcher: r.supervisor, Report: func(string) {}, Store: r.Store, Log: r.Log,
-	}, state)
 }
 
 // pass forwards a signal to the worker. It returns false for the signal that starts the termination of the pod.
@@ -152,17 +141,17 @@ func (r *run) pass(s syscall.Signal, leaving bool) bool {
 	case (s == syscall.SIGTERM || s == syscall.SIGINT) && !leaving:
 		return false
 	}
-	r.supervisor.Signal(s)
+	r.Signal(s)
 	return true
 }
 
 // leave ends the worker within the pod's grace period.
 func (r *run) leave(s syscall.Signal, left chan struct{}) {
 	defer close(left)
-	grace := max(r.config.PodGrace-killReserve, r.config.PodGrace/2)
-	r.Log.Info("pod is terminating, stopping the worker", "signal", s.String(), "grace", grace.String())
-	if err := r.supervisor.Leave(context.Background(), s, grace); err != nil {
-		r.Log.Error("worker processes are still running", "error", err)
+	grace := max(r.options.PodGrace-killReserve, r.options.PodGrace/2)
+	r.options.Log.Info("pod is terminating, stopping the worker", "signal", s.String(), "grace", grace.String())
+	if err := r.Leave(context.Background(), s, grace); err != nil {
+		r.options.Log.Error("worker processes are still running", "error", err)
 	}
 }
 
