@@ -3,7 +3,6 @@ package loop
 import (
 	"bytes"
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
@@ -42,7 +41,7 @@ func (l *loop) perform(a worker.Action) {
 	case worker.Release:
 		l.released = true
 	case worker.Log:
-		l.Log.Log(l.work, severity(a.Severity), a.Message, a.Fields...)
+		l.Log.Log(l.work, a.Level, a.Message, a.Fields...)
 	}
 }
 
@@ -91,8 +90,4 @@ func (l *loop) save(name string, content []byte) {
 		l.Log.Error("writing a file for the next start failed, retrying", "error", err)
 	}
 	l.unsaved[name] = content
-}
-
-func severity(s worker.Severity) slog.Level {
-	return map[worker.Severity]slog.Level{worker.Info: slog.LevelInfo, worker.Warning: slog.LevelWarn, worker.Error: slog.LevelError}[s]
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
@@ -57,21 +58,14 @@ type TellRound struct{ Generation, Round int64 }
 // Observe requests another Observed soon.
 type Observe struct{}
 
-// Severity is the severity of a Log.
-type Severity int
-
-const (
-	Info Severity = iota
-	Warning
-	Error
-)
-
 // Log reports an event. Fields are alternating keys and values.
 type Log struct {
-	Severity
+	Level   slog.Level
 	Message string
 	Fields  []any
 }
+
+const info, warning, failure = slog.LevelInfo, slog.LevelWarn, slog.LevelError
 
 func (Call) action()      {}
 func (Read) action()      {}

@@ -102,7 +102,7 @@ func (s *State) down(i *instance) *call {
 			s.retry.at = s.now.Add(s.jitter(firstRetry))
 			return
 		}
-		s.log(Info, "death reported", "instance", i.ID, "level", now.String())
+		s.log(info, "death reported", "instance", i.ID, "level", now.String())
 		s.forget(i)
 	}}
 }
@@ -137,7 +137,7 @@ func (s *State) finish(i *instance) *call {
 		answered: func(reply string, _ rounds.Level) {
 			if reply != string(rounds.AnswerOver) {
 				i.reported = true
-				s.log(Info, "success reported", "instance", i.ID, "round", i.Round)
+				s.log(info, "success reported", "instance", i.ID, "round", i.Round)
 				return
 			}
 			s.retry.at = s.now.Add(s.jitter(lastRetry))
@@ -194,12 +194,12 @@ func (s *State) joined(i *instance, made place, reply string, now rounds.Level) 
 		}
 		i.joined, i.Round, i.Incarnation = made, made.round, made.incarnation
 		s.remember(i)
-		s.log(Info, "joined", "instance", i.ID, "generation", s.level.Generation, "round", i.Round)
+		s.log(info, "joined", "instance", i.ID, "generation", s.level.Generation, "round", i.Round)
 	case rounds.AnswerFenced:
 		s.fence("the leader has released the slot")
 	case rounds.AnswerHeld:
 		if i.heldAt = s.now; s.troubles[viaCall] == "" {
-			s.log(Info, "another pod holds the slot, waiting", "slot", s.slot().Name)
+			s.log(info, "another pod holds the slot, waiting", "slot", s.slot().Name)
 		}
 		s.refused(i)
 	case rounds.AnswerAttempt:

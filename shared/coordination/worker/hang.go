@@ -75,7 +75,7 @@ func (s *State) hangs(i *instance) bool {
 	}
 	if p.Timeout > 0 && allowed > 0 && !g.looked.Before(g.at.Add(allowed)) {
 		g.hung, g.found = allowed, s.now
-		s.log(Warning, "worker hung, killing it so that the group restarts", "instance", i.ID,
+		s.log(warning, "worker hung, killing it so that the group restarts", "instance", i.ID,
 			"for", allowed.String(), "first", g.count == 0)
 		return true
 	}

@@ -59,7 +59,7 @@ func (s *State) adoptAnswer(now rounds.Level) {
 // fence makes the agent stop all its activity.
 func (s *State) fence(why string) {
 	s.fenced = true
-	s.log(Warning, "this pod no longer holds its slot; the agent is no longer reporting: "+s.meanwhile(), "reason", why)
+	s.log(warning, "this pod no longer holds its slot; the agent is no longer reporting: "+s.meanwhile(), "reason", why)
 }
 
 // active reports whether the store accepts reports: the group is active in the pod's own generation, and the pod has a slot.
@@ -100,6 +100,6 @@ func (s *State) countForeign() {
 		n /= 10
 	}
 	if n == 1 && s.foreign > 1 {
-		s.log(Warning, "ignored foreign values in the store", "count", s.foreign)
+		s.log(warning, "ignored foreign values in the store", "count", s.foreign)
 	}
 }

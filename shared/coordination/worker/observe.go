@@ -62,7 +62,7 @@ func (s *State) exit(i *instance, p Process) {
 	if i.order.hang { // a hang counts as having failed at the last sign of progress
 		i.failedAt, i.detectedAt = i.signs.at.UnixMilli(), i.signs.found.UnixMilli()
 	}
-	s.log(Info, "worker exited", "instance", i.ID, "exitCode", i.code, "ordered", i.ordered(), "round", i.Round,
+	s.log(info, "worker exited", "instance", i.ID, "exitCode", i.code, "ordered", i.ordered(), "round", i.Round,
 		"failedAt", i.failedAt, "detectedAfterMs", i.detectedAt-i.failedAt)
 	s.endOf(i)
 	s.noteDeath(i)

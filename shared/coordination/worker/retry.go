@@ -2,6 +2,7 @@ package worker
 
 import (
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -57,11 +58,11 @@ const (
 
 // trouble records a problem with one way. Each problem is logged only once until it changes, even if it affects both ways.
 func (s *State) trouble(w way, err error) {
-	kind, message, severity := s.explain(err)
+	kind, message, level := s.explain(err)
 	known := s.troubles[viaCall] == kind || s.troubles[viaWatch] == kind
 	s.troubles[w] = kind
 	if !known {
-		s.log(severity, message, "error", err.Error())
+		s.log(level, message, "error", err.Error())
 	}
 }
 
@@ -70,24 +71,24 @@ func (s *State) noTrouble(w way) {
 	before := s.troubles
 	s.troubles[w] = ""
 	if s.troubles != before && s.troubles == [2]string{} {
-		s.log(Info, "store reachable")
+		s.log(info, "store reachable")
 	}
 }
 
 // explain returns the kind of an error, which stays the same as long as the problem does, and a message that says what is wrong,
 // what happens to the worker in the meantime, and what to do.
-func (s *State) explain(err error) (kind, message string, v Severity) {
+func (s *State) explain(err error) (kind, message string, level slog.Level) {
 	switch {
 	case errors.Is(err, coordination.ErrNoGroup):
-		return "no group", "no group exists for this JobSet, waiting for the orchestrator: " + s.meanwhile(), Warning
+		return "no group", "no group exists for this JobSet, waiting for the orchestrator: " + s.meanwhile(), warning
 	case errors.Is(err, coordination.ErrUnknownSlot):
-		return "unknown slot", "the group has no slot " + s.config.Slot.Name + ", check --worker-id: " + s.meanwhile(), Error
+		return "unknown slot", "the group has no slot " + s.config.Slot.Name + ", check --worker-id: " + s.meanwhile(), failure
 	case errors.Is(err, coordination.ErrForeignValue):
-		return foreignKind(err), "ignored a foreign value in the store: " + s.meanwhile(), Error
+		return foreignKind(err), "ignored a foreign value in the store: " + s.meanwhile(), failure
 	case errors.Is(err, coordination.ErrSwitched):
-		return "switched", "switched between the relay and a direct store connection", Info
+		return "switched", "switched between the relay and a direct store connection", info
 	default:
-		return "unreachable", "the store is unreachable: " + s.meanwhile() + ", reports are queued", Warning
+		return "unreachable", "the store is unreachable: " + s.meanwhile() + ", reports are queued", warning
 	}
 }
 

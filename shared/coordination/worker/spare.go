@@ -17,7 +17,7 @@ func (p Placed) apply(s *State) {
 	case p.Given != works && s.hasRun():
 		s.fence("it works in slot " + works + " but was assigned " + p.Given)
 	default:
-		s.log(Info, "this pod was assigned a slot", "slot", p.Given)
+		s.log(info, "this pod was assigned a slot", "slot", p.Given)
 		if p.Given != before {
 			s.takeBack()
 		}
@@ -31,7 +31,7 @@ func (s *State) becomeSpare() {
 	if !s.ousted || s.leaving || i != nil && i.Ran {
 		return
 	}
-	s.log(Warning, "this pod's slot was assigned to another pod; the worker has ended, and the pod is now waiting as a spare", "slot", s.config.Slot.Name)
+	s.log(warning, "this pod's slot was assigned to another pod; the worker has ended, and the pod is now waiting as a spare", "slot", s.config.Slot.Name)
 	for _, i := range slices.Clone(s.instances) {
 		if i.Ran {
 			s.forget(i)

@@ -29,7 +29,7 @@ func (s *State) waits(i *instance) bool {
 	if i.startIn != i.Round || i.startAt.IsZero() {
 		i.startIn, i.startAt = i.Round, s.now.Add(s.level.Pause)
 		if s.level.Pause > 0 {
-			s.log(Info, "restarts keep failing early, delaying the start of the worker", "pause", s.level.Pause.String(), "round", i.Round)
+			s.log(info, "restarts keep failing early, delaying the start of the worker", "pause", s.level.Pause.String(), "round", i.Round)
 		}
 	}
 	if s.now.Before(i.startAt) {
@@ -54,7 +54,7 @@ func (s *State) runAgain() {
 	if i == nil || !s.active() || s.placed.Free() || s.level.Left.Has(s.placed.Unit) || s.level.Round <= i.Round {
 		return
 	}
-	s.log(Info, "running the finished worker again", "instance", i.ID, "round", i.Round, "desired", s.level.Round)
+	s.log(info, "running the finished worker again", "instance", i.ID, "round", i.Round, "desired", s.level.Round)
 	s.memory.Finished = ""
 	s.forget(i)
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"log/slog"
 	"slices"
 	"time"
 
@@ -98,7 +99,7 @@ func New(c Config, m Memory) *State {
 
 func (s *State) do(a Action) { s.out = append(s.out, a) }
 
-func (s *State) log(v Severity, message string, fields ...any) { s.do(Log{v, message, fields}) }
+func (s *State) log(l slog.Level, message string, fields ...any) { s.do(Log{l, message, fields}) }
 
 // wakeAt requests a Tick no later than t.
 func (s *State) wakeAt(t time.Time) {

@@ -43,7 +43,7 @@ func (s *State) orderStop() {
 		i.order.given = s.now
 		s.stops = append(s.stops, s.now)
 		s.memory.Ordered = i.ID
-		s.log(Info, "ordered to restart", "instance", i.ID, "round", i.Round, "desired", s.level.Round, "grace", s.config.Grace.String())
+		s.log(info, "ordered to restart", "instance", i.ID, "round", i.Round, "desired", s.level.Round, "grace", s.config.Grace.String())
 	} else if i.order.retryAt.IsZero() {
 		return // it was stopped but has not been observed as exited yet
 	}
@@ -63,14 +63,14 @@ func (s *State) guardAllows() bool {
 	s.wakeAt(s.stops[0].Add(guardPeriod))
 	if !s.guarded {
 		s.guarded = true
-		s.log(Warning, "too many restarts, delaying this one", "stops", len(s.stops), "within", guardPeriod.String())
+		s.log(warning, "too many restarts, delaying this one", "stops", len(s.stops), "within", guardPeriod.String())
 	}
 	return false
 }
 
 func (e StopEnded) apply(s *State) {
 	if e.Err == nil {
-		s.log(Info, "stopped", "instance", e.ID, "tookMs", e.Took.Milliseconds())
+		s.log(info, "stopped", "instance", e.ID, "tookMs", e.Took.Milliseconds())
 	}
 	i := s.find(e.ID)
 	if i == nil || i.exited {
@@ -79,7 +79,7 @@ func (e StopEnded) apply(s *State) {
 	i.order.running = false
 	if e.Err != nil {
 		i.order.retryAt = s.now.Add(s.jitter(stopRetry))
-		s.log(Warning, "stopping the worker failed, retrying", "instance", i.ID, "error", e.Err.Error())
+		s.log(warning, "stopping the worker failed, retrying", "instance", i.ID, "error", e.Err.Error())
 	}
 }
 
