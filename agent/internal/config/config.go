@@ -59,18 +59,17 @@ func Parse(args []string, getenv func(string) string) (Config, error) {
 
 func (c *Config) settings() []*setting {
 	return []*setting{
-		newSetting("worker-container-name", "WORKER_CONTAINER_NAME", text(&c.ContainerName), "name of the worker's container",
-			"specify the name in spec.containers").or("worker"),
+		newSetting("worker-container-name", "WORKER_CONTAINER_NAME", text(&c.ContainerName), "name of the worker's container in spec.containers").
+			or("worker"),
 		gracePeriod(&c.GracePeriod).or("10s"),
-		newSetting("cri-socket-path", "CRI_SOCKET_PATH", socket(&c.CRISocket), "socket of the container runtime",
-			"specify unix:// and the absolute path at which the runtime's socket is mounted").or("unix:///run/containerd/containerd.sock"),
+		newSetting("cri-socket-path", "CRI_SOCKET_PATH", socket(&c.CRISocket),
+			"unix:// and the absolute path at which the socket of the container runtime is mounted").or("unix:///run/containerd/containerd.sock"),
 		newSetting("cri-polling-interval", "CRI_POLLING_INTERVAL", duration(&c.PollingInterval, 10*time.Millisecond),
-			"interval between polls of the runtime while it sends no events", "").or("1s"),
-		newSetting("ready-port", "READY_PORT", number(&c.ReadyPort, 1), "port of /ready",
-			"specify a port from 1 to 65535, the same as in the startupProbe").or("80"),
+			"interval between polls of the runtime while it sends no events").or("1s"),
+		newSetting("ready-port", "READY_PORT", number(&c.ReadyPort, 1), "port of /ready, the same as in the startupProbe").or("80"),
 		startupFolder(&c.StartupDir).or("/app/startup"),
 		newSetting("remove-stopped-containers", "REMOVE_STOPPED_CONTAINERS", flagValue(&c.RemoveStopped),
-			"remove containers that were stopped by a restart order, so that the kubelet starts new ones without back-off; kubectl logs --previous does not show removed containers", "").
+			"remove containers that were stopped by a restart order, so that the kubelet starts new ones without back-off; kubectl logs --previous does not show removed containers").
 			or("true"),
 		logLevel(&c.LogLevel),
 	}
@@ -81,17 +80,17 @@ func (c *Config) settings() []*setting {
 // checkpoint.
 func gracePeriod(into *time.Duration) *setting {
 	return newSetting("worker-termination-grace-period", "WORKER_TERMINATION_GRACE_PERIOD", duration(into, 0),
-		"time between the stop signal and SIGKILL when a restart order stops the worker", "")
+		"time between the stop signal and SIGKILL when a restart order stops the worker")
 }
 
 const startupDir = "startup-dir"
 
 func startupFolder(into *string) *setting {
-	return newSetting(startupDir, "STARTUP_DIR", folder(into), "folder on a volume with the lifetime of the pod", "mount an emptyDir there")
+	return newSetting(startupDir, "STARTUP_DIR", folder(into), "folder on a volume with the lifetime of the pod, such as an emptyDir")
 }
 
 func logLevel(into *slog.Level) *setting {
-	return newSetting("log-level", "LOG_LEVEL", level(into), "log level: debug, info, warn or error", "").or("info")
+	return newSetting("log-level", "LOG_LEVEL", level(into), "log level: debug, info, warn or error").or("info")
 }
 
 // Identity identifies the worker.
@@ -113,20 +112,19 @@ var (
 
 func (i *Identity) settings() []*setting {
 	return []*setting{
-		newSetting("worker-jobset-uid", "JOBSET_UID", text(&i.JobSetUID), "UID of the JobSet",
-			"set JOBSET_UID from metadata.annotations['jobset.sigs.k8s.io/jobset-uid']"),
+		newSetting("worker-jobset-uid", "JOBSET_UID", text(&i.JobSetUID),
+			"UID of the JobSet, from metadata.annotations['jobset.sigs.k8s.io/jobset-uid']"),
 		newSetting("worker-id", "JOBSET_NAME, REPLICATED_JOB_NAME, JOB_INDEX, JOB_COMPLETION_INDEX",
 			matching(&i.WorkerID, slotName.MatchString, "<JobSet>-<replicatedJob>-<job index>-<completion index>"),
-			"slot of the worker: <JobSet>-<replicatedJob>-<job index>-<completion index>",
-			"set the four variables from the pod's annotations jobset.sigs.k8s.io/{jobset-name,replicatedjob-name,job-index} and batch.kubernetes.io/job-completion-index"),
-		newSetting("worker-pod-uid", "POD_UID", text(&i.PodUID), "UID of this pod", "set POD_UID from metadata.uid"),
+			"slot of the worker: <JobSet>-<replicatedJob>-<job index>-<completion index>, from the pod's annotations jobset.sigs.k8s.io/{jobset-name,replicatedjob-name,job-index} and batch.kubernetes.io/job-completion-index"),
+		newSetting("worker-pod-uid", "POD_UID", text(&i.PodUID), "UID of this pod, from metadata.uid"),
 		newSetting("worker-pod-epoch", "HOLDFAST_POD_EPOCH", number(&i.PodEpoch, 1),
-			"generation of the group that this pod was created for; the agent does not join an earlier one",
-			"set HOLDFAST_POD_EPOCH from metadata.annotations['holdfast.dev/epoch'], or omit it").orNone(),
-		newSetting("pod-name", "HOLDFAST_POD_NAME", matching(&i.Place.PodName, objectName.MatchString, "a name"), "name of this pod, for the restart history",
-			"set HOLDFAST_POD_NAME from metadata.name").orNone(),
-		newSetting("node-name", "HOLDFAST_NODE_NAME", matching(&i.Place.Node, objectName.MatchString, "a name"), "name of this pod's node, for the restart history",
-			"set HOLDFAST_NODE_NAME from spec.nodeName").orNone(),
+			"generation of the group that this pod was created for, from metadata.annotations['holdfast.dev/epoch']; the agent does not join an earlier one").
+			orNone(),
+		newSetting("pod-name", "HOLDFAST_POD_NAME", matching(&i.Place.PodName, objectName.MatchString, "a name"),
+			"name of this pod, for the restart history, from metadata.name").orNone(),
+		newSetting("node-name", "HOLDFAST_NODE_NAME", matching(&i.Place.Node, objectName.MatchString, "a name"),
+			"name of this pod's node, for the restart history, from spec.nodeName").orNone(),
 	}
 }
 
@@ -199,13 +197,13 @@ func (c *Exec) stopSettings() []*setting {
 	return []*setting{
 		gracePeriod(&c.GracePeriod).or("0s"),
 		newSetting(checkpointGrace, "CHECKPOINT_GRACE_PERIOD", duration(&c.CheckpointGrace, 0),
-			"how long a restart order waits for a worker that is writing a checkpoint, see HOLDFAST_CHECKPOINT_FILE", "").or("0s"),
+			"how long a restart order waits for a worker that is writing a checkpoint, see HOLDFAST_CHECKPOINT_FILE").or("0s"),
 		newSetting("pod-termination-grace-period", "POD_TERMINATION_GRACE_PERIOD", duration(&c.PodGrace, 0),
-			"terminationGracePeriodSeconds of the pod; when the pod is deleted, the worker is killed shortly before this time", "").or("30s"),
+			"terminationGracePeriodSeconds of the pod; when the pod is deleted, the worker is killed shortly before this time").or("30s"),
 		newSetting("max-stops-per-minute", "MAX_STOPS_PER_MINUTE", number(&c.MaxStops, 1),
-			"maximum number of restart orders per minute; the supervisor rejects more, and requests a recreation of the group", "").or("60"),
+			"maximum number of restart orders per minute; the supervisor rejects more, and requests a recreation of the group").or("60"),
 		newSetting("exit-without-store-after", "EXIT_WITHOUT_STORE_AFTER", period(&c.AloneLimit),
-			"how long a worker that is not running waits for an unreachable store before the supervisor exits, so that the owner of the pod handles it; 0s means no limit", "").
+			"how long a worker that is not running waits for an unreachable store before the supervisor exits, so that the owner of the pod handles it; 0s means no limit").
 			or("0s"),
 		startupFolder(&c.StartupDir).orNone(),
 		logLevel(&c.LogLevel),
@@ -215,11 +213,11 @@ func (c *Exec) stopSettings() []*setting {
 func (c *Exec) progressSettings() []*setting {
 	return []*setting{
 		newSetting(progressTimeout, "PROGRESS_TIMEOUT", period(&c.Progress.Timeout),
-			"a worker that reports no progress for this long is considered hung: it is killed, and the group restarts; 0s disables this", "").or("0s"),
+			"a worker that reports no progress for this long is considered hung: it is killed, and the group restarts; 0s disables this").or("0s"),
 		newSetting("progress-start-timeout", "PROGRESS_START_TIMEOUT", period(&c.Progress.Start),
-			"maximum time from the start of a worker to its first progress report; 0s means no limit", "").or("0s"),
+			"maximum time from the start of a worker to its first progress report; 0s means no limit").or("0s"),
 		newSetting("progress-from", "PROGRESS_FROM", matching(&c.ProgressFrom, regexp.MustCompile(`^(file|output)$`).MatchString, "file or output"),
-			"how the worker reports progress: file (it touches HOLDFAST_PROGRESS_FILE) or output (it writes output)", "").or(FromFile),
+			"how the worker reports progress: file (it touches HOLDFAST_PROGRESS_FILE) or output (it writes output)").or(FromFile),
 	}
 }
 
@@ -236,16 +234,16 @@ func (c *Exec) slotSettings() []*setting {
 	}
 	return []*setting{
 		newSetting("pod-slot", "HOLDFAST_POD_SLOT", podSlot,
-			"slot assigned to the pod, or a dash while it waits for one to be assigned; empty if it works in its own slot",
-			"set HOLDFAST_POD_SLOT from metadata.annotations['holdfast.dev/slot']").orNone(),
+			"slot assigned to the pod, from metadata.annotations['holdfast.dev/slot'], or a dash while it waits for one; empty if it works in its own slot").
+			orNone(),
 		newSetting("first-job-global-index", "HOLDFAST_FIRST_JOB_GLOBAL_INDEX", first,
-			"job-global-index of the first Job of the replicatedJob; if set, the worker follows slots that move to other pods, and can run in any slot of the replicatedJob", "").
+			"job-global-index of the first Job of the replicatedJob; if set, the worker follows slots that move to other pods, and can run in any slot of the replicatedJob").
 			orNone(),
 		newSetting("first-job-group-index", "HOLDFAST_FIRST_JOB_GROUP_INDEX", number(&c.FirstGroup, 0),
-			"job-group-index of the first Job of the replicatedJob", "").orNone(),
-		newSetting("subdomain", "HOLDFAST_SUBDOMAIN", text(&c.Subdomain), "subdomain of the pods; host names of slots end in it", "").orNone(),
+			"job-group-index of the first Job of the replicatedJob").orNone(),
+		newSetting("subdomain", "HOLDFAST_SUBDOMAIN", text(&c.Subdomain), "subdomain of the pods; host names of slots end in it").orNone(),
 		newSetting("round-variables", "ROUND_VARIABLES", variables(&c.RoundVariables),
-			"comma-separated environment variables of the worker, such as the name of a rendezvous; each start appends -<generation>-<restart count> to their values", "").
+			"comma-separated environment variables of the worker, such as the name of a rendezvous; each start appends -<generation>-<restart count> to their values").
 			orNone(),
 	}
 }

@@ -24,16 +24,15 @@ type setting struct {
 	flag     string
 	env      string // environment variables whose values, joined by dashes, are the default; named in messages
 	initial  string // default if neither the flag nor the variable is set
-	usage    string
-	fix      string // what to do if it is missing or invalid; empty if the error says enough
+	usage    string // what it means and where its value comes from; part of errors
 	optional bool   // may be empty, in which case it is not parsed
 	parse    func(value string) error
 	value    string
 }
 
 // newSetting returns a setting that must not be empty.
-func newSetting(flag, env string, parse func(string) error, usage, fix string) *setting {
-	return &setting{flag: flag, env: env, parse: parse, usage: usage, fix: fix}
+func newSetting(flag, env string, parse func(string) error, usage string) *setting {
+	return &setting{flag: flag, env: env, parse: parse, usage: usage}
 }
 
 func (s *setting) orNone() *setting {
@@ -89,13 +88,10 @@ func (r *reader) add(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-// bad records what is wrong with a setting, where it is set, and how to fix it.
+// bad records what is wrong with a setting, what it means, and where it is set.
 func (r *reader) bad(name, what string) {
 	i := slices.IndexFunc(r.settings, func(s *setting) bool { return s.flag == name })
-	if fix := r.settings[i].fix; fix != "" {
-		what += "; " + fix
-	}
-	r.add("--%s (environment: %s) %s", name, r.settings[i].env, what)
+	r.add("--%s (%s; environment: %s) %s", name, r.settings[i].usage, r.settings[i].env, what)
 }
 
 func (r *reader) err() error {
