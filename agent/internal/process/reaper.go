@@ -22,9 +22,7 @@ import (
 // one tree at a time, so every adopted process belongs to that tree.
 type Reaper struct {
 	mu      sync.Mutex
-	leaders map[int]bool // their Child still needs them as zombies
-	// templates holds helper processes of this program, which are not part of the tree.
-	templates map[int]bool
+	leaders map[int]bool // still needed as zombies; true for templates, which are not part of the tree
 }
 
 // Adopt makes this process the reaper of its descendants.
@@ -37,7 +35,7 @@ func Adopt() (*Reaper, error) {
 	if _, err := processes(); err != nil {
 		return nil, err
 	}
-	r := &Reaper{leaders: map[int]bool{}, templates: map[int]bool{}}
+	r := &Reaper{leaders: map[int]bool{}}
 	deaths := make(chan os.Signal, 1) // a buffer of one is enough: a scan finds them all
 	signal.Notify(deaths, syscall.SIGCHLD)
 	go func() {
@@ -54,14 +52,20 @@ func (r *Reaper) Start(s Spec) (*Child, error) {
 }
 
 func (r *Reaper) start(fork func() (int, error)) (*Child, error) {
-	r.mu.Lock() // a leader that dies immediately must not be mistaken for an orphan
-	defer r.mu.Unlock()
-	pid, err := fork()
+	pid, err := r.lead(false, fork)
 	if err != nil {
 		return nil, err
 	}
-	r.leaders[pid] = true
 	return watch(pid, r), nil
+}
+
+func (r *Reaper) lead(template bool, fork func() (int, error)) (pid int, err error) {
+	r.mu.Lock() // a leader that dies immediately must not be mistaken for an orphan
+	defer r.mu.Unlock()
+	if pid, err = fork(); err == nil {
+		r.leaders[pid] = template
+	}
+	return pid, err
 }
 
 // forget removes a leader that has been reaped. A nil Reaper has none.
@@ -83,7 +87,7 @@ func (r *Reaper) reapOrphans() {
 	}
 	self := os.Getpid()
 	for pid, p := range all {
-		if p.parent == self && p.state == zombie && !r.leaders[pid] {
+		if _, needed := r.leaders[pid]; p.parent == self && p.state == zombie && !needed {
 			reap(pid)
 		}
 	}

@@ -116,7 +116,7 @@ func (t *Templates) begin() (*template, error) {
 		return nil, fmt.Errorf("creating the socket of a template: %w", err)
 	}
 	one := &template{socket: conn.(*net.UnixConn), ready: make(chan struct{})}
-	pid, err := t.reaper.startTemplate(t.spec, uintptr(ends[1]))
+	pid, err := t.reaper.lead(true, func() (int, error) { return fork(t.spec, uintptr(ends[1])) })
 	if err != nil {
 		conn.Close()
 		return nil, err
@@ -137,7 +137,10 @@ func (t *Templates) await(one *template) *os.ProcessState {
 	exit, _ := one.process.Wait() // nil after an error
 	t.current.Store(nil)
 	<-one.ready
-	t.reaper.endTemplate(one)
+	t.reaper.mu.Lock()
+	defer t.reaper.mu.Unlock()
+	delete(t.reaper.leaders, one.process.Pid)
+	one.socket.Close() // under the lock, so that no start is using it
 	return exit
 }
 
@@ -241,28 +244,9 @@ func (t *template) read(deadline time.Time) (string, error) {
 	return string(b[:n]), err
 }
 
-// startTemplate starts a template, which does not belong to any tree.
-func (r *Reaper) startTemplate(s Spec, socket uintptr) (pid int, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	pid, err = fork(s, socket)
-	if err == nil {
-		r.leaders[pid], r.templates[pid] = true, true
-	}
-	return pid, err
-}
-
-func (r *Reaper) endTemplate(t *template) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.leaders, t.process.Pid)
-	delete(r.templates, t.process.Pid)
-	t.socket.Close() // under the lock, so that no start is using it
-}
-
 // isTemplate reports whether a process is a template or a descendant of one.
 func (r *Reaper) isTemplate(all map[int]stat, pid int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.templates) > 0 && descends(all, pid, r.templates)
+	return descends(all, pid, r.leaders)
 }
