@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -41,23 +42,18 @@ const backlog = 1024
 
 // Detached writes log lines in the background. A log that is blocked, because the runtime that reads it is down or its
 // disk hangs, must not delay the report of a worker's death.
-type Detached struct{ lines chan line }
-
-type line struct {
-	text    []byte
-	written chan<- struct{} // nil unless this is the marker that Flush waits for
+type Detached struct {
+	lines     chan []byte
+	unwritten atomic.Int64 // lines in the channel and the one that is being written
 }
 
 // Detach starts writing to w in the background. It continues until the process exits.
 func Detach(w io.Writer) *Detached {
-	d := &Detached{make(chan line, backlog)}
+	d := &Detached{lines: make(chan []byte, backlog)}
 	go func() {
-		for l := range d.lines {
-			if l.written != nil {
-				close(l.written)
-				continue
-			}
-			_, _ = w.Write(l.text) // there is nowhere else to report the error
+		for line := range d.lines {
+			_, _ = w.Write(line) // there is nowhere else to report the error
+			d.unwritten.Add(-1)
 		}
 	}()
 	return d
@@ -65,24 +61,18 @@ func Detach(w io.Writer) *Detached {
 
 // Write never blocks and never fails.
 func (d *Detached) Write(p []byte) (int, error) {
+	d.unwritten.Add(1)
 	select {
-	case d.lines <- line{text: bytes.Clone(p)}:
+	case d.lines <- bytes.Clone(p):
 	default:
+		d.unwritten.Add(-1)
 	}
 	return len(p), nil
 }
 
-// Flush returns when all earlier lines have been written, or after the given time.
+// Flush returns when all lines have been written, or after the given time.
 func (d *Detached) Flush(most time.Duration) {
-	late := time.After(most)
-	written := make(chan struct{})
-	select {
-	case d.lines <- line{written: written}:
-	case <-late:
-		return
-	}
-	select {
-	case <-written:
-	case <-late:
+	for end := time.Now().Add(most); d.unwritten.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
 	}
 }
