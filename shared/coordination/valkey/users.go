@@ -35,30 +35,21 @@ func (s *Store) SetUsers(ctx context.Context, hashes map[string][]string) error 
 		}
 	}
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for group, list := range hashes {
-			p.Do(ctx, setUser(group, list)...)
+		for group, list := range hashes { // a single command for each user, so that it is never without a password
+			rules := []string{"on", "resetpass"}
+			for _, hash := range list {
+				rules = append(rules, "#"+hash)
+			}
+			p.ACLSetUser(ctx, coordination.UserOf(group), append(rules, rounds.MemberRules(group)...)...)
 		}
 		return nil
 	})
 	return inUsers(err)
 }
 
-// setUser returns the command that creates or updates a user. It is a single command so that the user is never without a
-// password.
-func setUser(group string, hashes []string) []any {
-	args := []any{"ACL", "SETUSER", coordination.UserOf(group), "on", "resetpass"}
-	for _, hash := range hashes {
-		args = append(args, "#"+hash)
-	}
-	for _, rule := range rounds.MemberRules(group) {
-		args = append(args, rule)
-	}
-	return args
-}
-
 // Users returns the groups that have a user, with the sorted hashes of the user's passwords. A disabled user has no hashes.
 func (s *Store) Users(ctx context.Context) (map[string][]string, error) {
-	lines, err := s.client.Do(ctx, "ACL", "LIST").StringSlice()
+	lines, err := s.client.ACLList(ctx).Result()
 	if err != nil {
 		return nil, inUsers(err)
 	}
@@ -92,7 +83,7 @@ func parseUser(line string) (group string, hashes []string, ours bool) {
 
 // DropUser removes the user of a group. The server closes its connections. It is not an error if the user does not exist.
 func (s *Store) DropUser(ctx context.Context, group string) error {
-	return inUsers(s.client.Do(ctx, "ACL", "DELUSER", coordination.UserOf(group)).Err())
+	return inUsers(s.client.ACLDelUser(ctx, coordination.UserOf(group)).Err())
 }
 
 func inUsers(err error) error {
