@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// callTimeout limits every call except Stop.
+	// callTimeout limits every call except Stop and the stream of events.
 	callTimeout = 2 * time.Second
 	// stopSlack is added to the grace period to get the timeout of a stop.
 	stopSlack = 25 * time.Second
@@ -66,6 +66,7 @@ func New(o Options) (*Client, error) {
 	conn, err := grpc.NewClient("unix://"+o.Socket,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithUnaryInterceptor(limitCall),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: callTimeout,
@@ -98,8 +99,14 @@ func (c *Client) Explain(err error) string {
 	}
 }
 
-func within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, callTimeout)
+// limitCall applies callTimeout.
+func limitCall(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	if method != runtime.RuntimeService_StopContainer_FullMethodName {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+	}
+	return call(ctx, method, request, reply, conn, options...)
 }
 
 // Stop stops one container and returns when it has exited. It sends the stop signal, and kills the container after the
@@ -120,16 +127,10 @@ func (c *Client) Stop(ctx context.Context, s worker.Stop) error {
 func (c *Client) Remove(ctx context.Context, ids []string) error {
 	var failed []error
 	for _, id := range ids {
-		if err := c.remove(ctx, id); err != nil && status.Code(err) != codes.NotFound {
+		_, err := c.rpc.RemoveContainer(ctx, &runtime.RemoveContainerRequest{ContainerId: id})
+		if err != nil && status.Code(err) != codes.NotFound {
 			failed = append(failed, fmt.Errorf("removing container %s: %w", id, err))
 		}
 	}
 	return errors.Join(failed...)
-}
-
-func (c *Client) remove(ctx context.Context, id string) error {
-	ctx, cancel := within(ctx)
-	defer cancel()
-	_, err := c.rpc.RemoveContainer(ctx, &runtime.RemoveContainerRequest{ContainerId: id})
-	return err
 }

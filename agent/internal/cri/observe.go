@@ -19,12 +19,16 @@ func (c *Client) Observe(ctx context.Context) (worker.Observed, error) {
 	if err := c.findPod(ctx); err != nil {
 		return worker.Observed{}, err
 	}
-	list, err := c.list(ctx)
+	r, err := c.rpc.ListContainers(ctx, &runtime.ListContainersRequest{
+		Filter: &runtime.ContainerFilter{LabelSelector: map[string]string{
+			labelPodUID: c.options.PodUID, labelContainer: c.options.ContainerName,
+		}},
+	})
 	if err != nil {
 		return worker.Observed{}, fmt.Errorf("listing the worker's containers: %w", err)
 	}
 	var o worker.Observed
-	for _, one := range list {
+	for _, one := range r.Containers {
 		w, known, err := c.worker(ctx, one)
 		if err != nil {
 			return worker.Observed{}, fmt.Errorf("reading the status of container %s: %w", one.Id, err)
@@ -33,7 +37,9 @@ func (c *Client) Observe(ctx context.Context) (worker.Observed, error) {
 			o.Processes = append(o.Processes, w)
 		}
 	}
-	c.forget(list)
+	maps.DeleteFunc(c.exited, func(id string, _ worker.Process) bool {
+		return !slices.ContainsFunc(r.Containers, func(one *runtime.Container) bool { return one.Id == id })
+	})
 	return o, nil
 }
 
@@ -42,8 +48,6 @@ func (c *Client) findPod(ctx context.Context) error {
 	if c.found {
 		return nil
 	}
-	ctx, cancel := within(ctx)
-	defer cancel()
 	r, err := c.rpc.ListPodSandbox(ctx, &runtime.ListPodSandboxRequest{
 		Filter: &runtime.PodSandboxFilter{LabelSelector: map[string]string{labelPodUID: c.options.PodUID}},
 	})
@@ -54,20 +58,6 @@ func (c *Client) findPod(ctx context.Context) error {
 		return ErrNoPod
 	}
 	return nil
-}
-
-func (c *Client) list(ctx context.Context) ([]*runtime.Container, error) {
-	ctx, cancel := within(ctx)
-	defer cancel()
-	r, err := c.rpc.ListContainers(ctx, &runtime.ListContainersRequest{
-		Filter: &runtime.ContainerFilter{LabelSelector: map[string]string{
-			labelPodUID: c.options.PodUID, labelContainer: c.options.ContainerName,
-		}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return r.Containers, nil
 }
 
 // worker converts a container. known is false for a container that has not been started yet or has vanished since it
@@ -87,8 +77,6 @@ func (c *Client) exit(ctx context.Context, one *runtime.Container) (w worker.Pro
 	if w, ok := c.exited[one.Id]; ok {
 		return w, true, nil
 	}
-	ctx, cancel := within(ctx)
-	defer cancel()
 	r, err := c.rpc.ContainerStatus(ctx, &runtime.ContainerStatusRequest{ContainerId: one.Id})
 	if status.Code(err) == codes.NotFound {
 		return worker.Process{}, false, nil
@@ -102,12 +90,6 @@ func (c *Client) exit(ctx context.Context, one *runtime.Container) (w worker.Pro
 	}
 	c.exited[one.Id] = w
 	return w, true, nil
-}
-
-func (c *Client) forget(list []*runtime.Container) {
-	maps.DeleteFunc(c.exited, func(id string, _ worker.Process) bool {
-		return !slices.ContainsFunc(list, func(one *runtime.Container) bool { return one.Id == id })
-	})
 }
 
 func micros(nanos int64) int64 { return nanos / 1000 }

@@ -91,8 +91,6 @@ func (c *Client) ours(e *runtime.ContainerEventResponse) bool {
 // maySubscribe reports whether the runtime sends every event to all subscribers. In containerd before version 2, each
 // event goes to only one subscriber, so this one would take events from the kubelet and from other agents on the node.
 func (c *Client) maySubscribe(ctx context.Context) bool {
-	ctx, cancel := within(ctx)
-	defer cancel()
 	v, err := c.rpc.Version(ctx, &runtime.VersionRequest{})
 	return err == nil && (v.RuntimeName != "containerd" || !strings.HasPrefix(strings.TrimPrefix(v.RuntimeVersion, "v"), "1."))
 }
