@@ -7,8 +7,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -23,7 +21,6 @@ import (
 
 // Exit codes.
 const (
-	done      = 0
 	failed    = 1
 	misplaced = 2 // invalid settings: restarting does not help
 )
@@ -32,20 +29,12 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	c, err := config.Parse(os.Args[1:], os.Getenv)
-	var help config.Help
-	if errors.As(err, &help) {
-		fmt.Print(string(help))
-		return done
-	}
 	if err != nil {
-		return end(misplaced, err)
+		return journal.End("agent", misplaced, err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := start(ctx, c); err != nil {
-		return end(failed, err)
-	}
-	return done
+	return journal.End("agent", failed, start(ctx, c))
 }
 
 func start(ctx context.Context, c config.Config) error {
@@ -63,11 +52,4 @@ func start(ctx context.Context, c config.Config) error {
 	}
 	defer groups.Close()
 	return app.Run(ctx, c, loop.Parts{Driver: driver, Watcher: driver, Store: groups, Log: log}, app.Patience)
-}
-
-// end writes the final error to the log and to the container's termination message.
-func end(code int, err error) int {
-	fmt.Fprintln(os.Stderr, err)
-	journal.Terminate(journal.TerminationLog, err.Error())
-	return code
 }

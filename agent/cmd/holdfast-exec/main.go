@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
@@ -30,9 +29,6 @@ const (
 // set, each start of the worker is a fork of the template.
 const preloadVariable = "HOLDFAST_PRELOAD"
 
-// lastLines is how long the program waits for the last log lines to be written before it exits.
-const lastLines = 100 * time.Millisecond
-
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
@@ -40,11 +36,6 @@ func run(args []string) int {
 		return end(failed, install(args[1]))
 	}
 	c, err := config.ParseExec(args, os.Getenv)
-	var help config.Help
-	if errors.As(err, &help) {
-		fmt.Print(string(help))
-		return done
-	}
 	if err != nil {
 		return end(misplaced, err)
 	}
@@ -90,7 +81,7 @@ func supervise(c config.Exec, program process.Spec) (code int, err error) {
 		return failed, err
 	}
 	output := journal.Detach(os.Stderr)
-	defer output.Flush(lastLines)
+	defer output.Flush(journal.LastLines)
 	log := journal.New(output, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
 	groups, err := store.Members(c.Store, c.Identity, "holdfast-exec", log)
 	if err != nil {
@@ -108,14 +99,4 @@ func supervise(c config.Exec, program process.Spec) (code int, err error) {
 	return supervisor.Run(c, parts)
 }
 
-// end writes an error to the log and to the container's termination message.
-func end(code int, err error) int {
-	if err == nil {
-		return done
-	}
-	journal.Terminate(journal.TerminationLog, err.Error())
-	output := journal.Detach(os.Stderr)
-	fmt.Fprintln(output, "holdfast-exec:", err)
-	output.Flush(lastLines)
-	return code
-}
+func end(code int, err error) int { return journal.End("holdfast-exec", code, err) }

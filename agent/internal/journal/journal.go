@@ -3,11 +3,15 @@ package journal
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/config"
 )
 
 // TerminationLog is the file from which the kubelet reads a container's termination message.
@@ -35,6 +39,26 @@ func Terminate(path, message string) {
 	}
 	defer f.Close()
 	io.WriteString(f, message+"\n") //nolint:errcheck // there is nowhere left to report the error
+}
+
+// LastLines is how long a program waits for its last log lines to be written before it exits.
+const LastLines = 100 * time.Millisecond
+
+// End reports the error with which a program ends, if any, in the log and in the container's termination message. It
+// returns the exit code, which is 0 without an error or if the error is a help text.
+func End(program string, code int, err error) int {
+	if err == nil {
+		return 0
+	}
+	if help, is := errors.AsType[config.Help](err); is {
+		fmt.Print(string(help))
+		return 0
+	}
+	Terminate(TerminationLog, err.Error())
+	output := Detach(os.Stderr)
+	fmt.Fprintf(output, "%s: %v\n", program, err)
+	output.Flush(LastLines)
+	return code
 }
 
 // backlog is the number of lines that are buffered while the log is blocked. Further lines are dropped.
