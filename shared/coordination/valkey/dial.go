@@ -8,7 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -108,35 +108,21 @@ func limitSilence(_, _ string, conn syscall.RawConn) (err error) {
 // wasted.
 type pool struct {
 	Options
-
-	mu       sync.Mutex
-	failures int
+	failures atomic.Int64
 }
 
 func (p *pool) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	connect := p.Options.dial
-	probes := p.probes()
+	probes := p.failures.Load() >= int64(p.PoolSize)
 	if probes {
 		connect = p.open
 	}
 	conn, err := connect(ctx, calling, address)
-	p.note(probes, err)
-	return conn, err
-}
-
-func (p *pool) probes() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.failures >= p.PoolSize
-}
-
-func (p *pool) note(probed bool, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	switch {
 	case err != nil:
-		p.failures++
-	case probed:
-		p.failures = 0
+		p.failures.Add(1)
+	case probes:
+		p.failures.Store(0)
 	}
+	return conn, err
 }
