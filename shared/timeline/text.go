@@ -22,11 +22,7 @@ func Text(list []Entry) string {
 			e.At.UTC().Format("2006-01-02 15:04:05.000"), e.LevelText(), e.WhatText(), e.CountText(), e.TookText(), e.Where(), cmp.Or(brief(e.Cause), nothing))
 	}
 	w.Flush()
-	var lines []string
-	for line := range strings.Lines(b.String()) {
-		lines = append(lines, strings.TrimRight(line, " \n"))
-	}
-	return strings.Join(lines, "\n") + "\n"
+	return b.String()
 }
 
 const nothing = "-"
