@@ -115,7 +115,7 @@ func (c *Child) reap() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reaped = true
-	reap(c.pid)
+	_, _ = syscall.Wait4(c.pid, nil, syscall.WNOHANG, nil)
 	c.reaper.forget(c.pid)
 }
 
@@ -225,16 +225,6 @@ func awaitExit(pid int) (e Exit, err error) {
 			return Exit{Code: CodeOf(killer), Signal: killer}, nil
 		case !errors.Is(errno, syscall.EINTR):
 			return Exit{}, fmt.Errorf("waiting for process %d: %w", pid, errno)
-		}
-	}
-}
-
-// reap removes a zombie. It never blocks.
-func reap(pid int) {
-	for {
-		_, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
-		if !errors.Is(err, syscall.EINTR) {
-			return
 		}
 	}
 }

@@ -29,25 +29,20 @@ func (s stat) alive() bool { return (s.state != zombie && s.state != 'X') || s.t
 
 // processes returns all visible processes. It omits processes that vanish while it reads them.
 func processes() (map[int]stat, error) {
-	proc, err := os.Open("/proc")
+	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w", err)
 	}
-	defer proc.Close()
-	names, err := proc.Readdirnames(0)
-	if err != nil {
-		return nil, fmt.Errorf("listing processes: %w", err)
-	}
-	all := make(map[int]stat, len(names))
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
+	all := make(map[int]stat, len(entries))
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
 		if err != nil {
 			continue
 		}
 		switch s, err := readStat(pid); {
 		case err == nil:
 			all[pid] = s
-		case !vanished(err):
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH):
 			return nil, fmt.Errorf("reading process %d: %w", pid, err)
 		}
 	}
@@ -55,10 +50,6 @@ func processes() (map[int]stat, error) {
 		return nil, errors.New("listing processes: /proc is empty")
 	}
 	return all, nil
-}
-
-func vanished(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
 
 // readStat bypasses the Go runtime's poller, because /proc never blocks and a scan may read hundreds of files.

@@ -88,7 +88,7 @@ func (r *Reaper) reapOrphans() {
 	self := os.Getpid()
 	for pid, p := range all {
 		if _, needed := r.leaders[pid]; p.parent == self && p.state == zombie && !needed {
-			reap(pid)
+			_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 		}
 	}
 }

@@ -21,15 +21,6 @@ type Progress interface {
 	variable() string
 }
 
-// noteProgress updates the progress of the newest instance. The caller must hold the lock.
-func (s *Supervisor) noteProgress() {
-	i := s.newest()
-	if s.options.Source == nil || i == nil || i.startedAt.IsZero() || i.dead {
-		return
-	}
-	i.progress = s.options.Source.count()
-}
-
 // fileProgress watches a file that the worker touches. Each change to the file counts as a report.
 type fileProgress struct {
 	path string

@@ -107,8 +107,10 @@ func (s *Supervisor) Observe(context.Context) (worker.Observed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var o worker.Observed
-	s.noteProgress()
 	for _, i := range s.instances {
+		if p := s.options.Source; p != nil && i == s.newest() && !i.startedAt.IsZero() && !i.dead {
+			i.progress = p.count()
+		}
 		o.Processes = append(o.Processes, i.seen())
 	}
 	return o, nil
