@@ -64,12 +64,7 @@ func (w *watch) session(ctx context.Context) (lasted time.Duration, err error) {
 // subscribe connects. If this takes a long time, it reports a loss, because the store may be busy with the handshakes of other
 // clients.
 func (w *watch) subscribe(ctx context.Context) (sub *subscription, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		sub, err = w.store.subscribe(ctx, w.pattern, w.channel)
-	}()
-	_ = w.await(done, nil)
+	_ = w.await(func() { sub, err = w.store.subscribe(ctx, w.pattern, w.channel) }, nil, nil)
 	return sub, err
 }
 
@@ -92,14 +87,7 @@ func (w *watch) readFirst(ctx context.Context, sub *subscription) (ended bool, e
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	var pass func()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		pass, err = w.read(ctx)
-	}()
-	if lost := w.await(done, sub.failed); lost != nil {
-		cancel()
-		<-done
+	if lost := w.await(func() { pass, err = w.read(ctx) }, sub.failed, cancel); lost != nil {
 		return true, unreachable(lost)
 	}
 	if err == nil {
@@ -108,8 +96,14 @@ func (w *watch) readFirst(ctx context.Context, sub *subscription) (ended bool, e
 	return false, err
 }
 
-// await waits until an operation has succeeded or failed. If this takes a long time, it reports a loss.
-func (w *watch) await(done <-chan struct{}, failed <-chan error) error {
+// await waits until an operation has ended. If this takes a long time, it reports a loss. It cancels the operation when it
+// receives an error from failed, which it then returns.
+func (w *watch) await(operation func(), failed <-chan error, cancel func()) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		operation()
+	}()
 	late := time.NewTimer(w.answerLimit())
 	defer late.Stop()
 	for {
@@ -117,6 +111,8 @@ func (w *watch) await(done <-chan struct{}, failed <-chan error) error {
 		case <-done:
 			return nil
 		case err := <-failed:
+			cancel()
+			<-done
 			return err
 		case <-late.C:
 			w.noteLost(fmt.Errorf("the store is unreachable: not connected after %v", w.answerLimit()))
