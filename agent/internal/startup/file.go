@@ -100,13 +100,7 @@ func Replace(dir, name string, mode fs.FileMode, content io.Reader) error {
 	}
 	defer os.Remove(temp.Name())
 	_, err = io.Copy(temp, content)
-	if closed := temp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Chmod(temp.Name(), mode)
-	}
-	if err == nil {
+	if err = errors.Join(err, temp.Chmod(mode), temp.Close()); err == nil {
 		err = os.Rename(temp.Name(), filepath.Join(dir, name))
 	}
 	if err != nil {
