@@ -49,19 +49,8 @@ func (s *Store) call(ctx context.Context, group string, c rounds.Call) (reply *r
 
 // Place implements rounds.Members.
 func (s *Store) Place(ctx context.Context, group string, own rounds.Slot) (rounds.Place, error) {
-	return placeOf(own, s.client.HMGet(ctx, rounds.KeysOf(group).Config(), rounds.PlaceFields(own)...))
-}
-
-func placeOf(own rounds.Slot, reply *redis.SliceCmd) (rounds.Place, error) {
-	values, err := reply.Result()
-	if err != nil {
-		return rounds.Place{}, protocolError(err)
-	}
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i], _ = v.(string)
-	}
-	return rounds.PlaceOf(own, texts)
+	places, errs := s.PlaceAll(ctx, group, []rounds.Slot{own})
+	return places[0], errs[0]
 }
 
 // Hosts returns the host names of the workers in the given slots, by slot. It omits slots that are not assigned to a pod, because their
@@ -164,15 +153,24 @@ func (s *Store) Announced(ctx context.Context, group, slot string) (string, erro
 // PlaceAll returns the places of several pods, with an error for each.
 func (s *Store) PlaceAll(ctx context.Context, group string, own []rounds.Slot) (places []rounds.Place, errs []error) {
 	places, errs = make([]rounds.Place, len(own)), make([]error, len(own))
-	values := make([]*redis.SliceCmd, len(own))
+	replies := make([]*redis.SliceCmd, len(own))
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error { // each reply has its own error
 		for i, slot := range own {
-			values[i] = p.HMGet(ctx, rounds.KeysOf(group).Config(), rounds.PlaceFields(slot)...)
+			replies[i] = p.HMGet(ctx, rounds.KeysOf(group).Config(), rounds.PlaceFields(slot)...)
 		}
 		return nil
 	})
 	for i, slot := range own {
-		places[i], errs[i] = placeOf(slot, values[i])
+		values, err := replies[i].Result()
+		if err != nil {
+			errs[i] = protocolError(err)
+			continue
+		}
+		texts := make([]string, len(values))
+		for n, v := range values {
+			texts[n], _ = v.(string)
+		}
+		places[i], errs[i] = rounds.PlaceOf(slot, texts)
 	}
 	return places, errs
 }
