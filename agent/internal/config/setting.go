@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-project/holdfast/agent/internal/startup"
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
@@ -243,10 +242,11 @@ func file(into *string) func(string) error {
 func folder(into *string) func(string) error {
 	return func(v string) error {
 		*into = v
-		if err := startup.Writable(v); err != nil {
+		temp, err := os.CreateTemp(v, ".probe.*")
+		if err != nil {
 			return fmt.Errorf("cannot be written to: %w", err)
 		}
-		return nil
+		return errors.Join(temp.Close(), os.Remove(temp.Name()))
 	}
 }
 

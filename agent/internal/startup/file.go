@@ -108,13 +108,3 @@ func Replace(dir, name string, mode fs.FileMode, content io.Reader) error {
 	}
 	return nil
 }
-
-// Writable returns an error if files cannot be created in dir.
-func Writable(dir string) error {
-	temp, err := os.CreateTemp(dir, ".probe.*")
-	if err != nil {
-		return err
-	}
-	temp.Close()
-	return os.Remove(temp.Name())
-}
