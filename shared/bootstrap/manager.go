@@ -87,7 +87,7 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 		LivenessEndpointName:                o.Health.Liveness,
 		PprofBindAddress:                    o.Profiling,
 		WebhookServer:                       server,
-		Controller:                          controllers,
+		Controller:                          o.controllers(),
 		GracefulShutdownTimeout:             ptr.To(graceTime),
 		LeaderElection:                      o.Leader.Elect,
 		LeaderElectionID:                    o.Leader.Name, // becomes the label of leader_election_master_status
@@ -107,10 +107,12 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 	return m, m.addChecks(server, s)
 }
 
-// controllers are the settings for all controllers. Names may be repeated, because tests start several managers. The priority queue is
+// controllers returns the settings for all controllers. Names may be repeated, because tests start several managers. The priority queue is
 // off, because the one in controller-runtime v0.24.1 can deadlock on shutdown: it holds a lock that other workers need while it hands an
 // item to a worker that has stopped.
-var controllers = config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)}
+func (o *Options) controllers() config.Controller {
+	return config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false), MaxConcurrentReconciles: o.Workers}
+}
 
 // addChecks adds the liveness check and the readiness check. The latter passes once all webhooks are served.
 func (m *Manager) addChecks(server webhook.Server, s Setup) error {

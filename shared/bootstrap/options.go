@@ -41,7 +41,7 @@ type Options struct {
 	Client       Client
 	TLS          TLS
 	Gates        map[string]Gate
-	Workers      int // number of objects of a kind that are reconciled concurrently
+	Workers      int // number of objects that each controller reconciles concurrently
 
 	// KindPatience is how long to wait for the API server to serve the program's own kind.
 	KindPatience time.Duration

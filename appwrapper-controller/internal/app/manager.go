@@ -69,7 +69,7 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 		Metrics:   appwrapper.NewMetrics(o.Registry),
 		Config:    o.AppWrapper,
 	})
-	if err := appWrappers.Register(mgr, o.Workers); err != nil {
+	if err := appWrappers.Register(mgr); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", appwrapper.Name, err)
 	}
 	return nil

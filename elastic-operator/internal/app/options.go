@@ -92,7 +92,7 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 		Agents:          o.Agents,
 		Rendezvous:      elasticjob.HTTPRendezvous(),
 	})
-	if err := jobs.Register(mgr, o.Workers); err != nil {
+	if err := jobs.Register(mgr); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", elasticjob.Name, err)
 	}
 	return nil

@@ -35,13 +35,13 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 		Agents:   o.Agents,
 		Places:   o.Webhooks,
 	})
-	if err := jobSets.Register(mgr, o.Workers); err != nil {
+	if err := jobSets.Register(mgr); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", jobset.Name, err)
 	}
 	if err := placement.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
 	}
-	if err := placement.New(mgr.GetClient(), mgr.GetEventRecorder(placement.Name)).Register(mgr, o.Workers); err != nil {
+	if err := placement.New(mgr.GetClient(), mgr.GetEventRecorder(placement.Name)).Register(mgr); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", placement.Name, err)
 	}
 	return nil

@@ -75,9 +75,9 @@ type Reconciler struct {
 
 // Register adds the reconciler to the manager, which may already be running. wakeups delivers the owners whose group
 // has changed in the store.
-func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers int) error {
+func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named(r.Kind.Controller).WatchesRawSource(wakeups).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backOff()})
+		WithOptions(controller.Options{RateLimiter: backOff()})
 	changed := builder.WithPredicates(ownerChanged)
 	if r.Kind.Concerns != nil {
 		changed = builder.WithPredicates(predicate.NewPredicateFuncs(r.Kind.Concerns), ownerChanged)

@@ -57,7 +57,7 @@ func (o *Options) add(ctx context.Context, mgr ctrl.Manager, handler *webhook.Ha
 		Clock: clock.RealClock{}, Config: o.Rescheduling,
 	})
 	handler.Owners.Notify(pods.Wake)
-	if err := pods.Register(mgr, o.Workers); err != nil {
+	if err := pods.Register(mgr); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", rescheduling.Name, err)
 	}
 	return nil

@@ -79,7 +79,7 @@ func (s *Sandbox) Start(caches cache.Options, add func(context.Context, ctrl.Man
 		Scheme:     s.Scheme(),
 		Cache:      caches,
 		Metrics:    server.Options{BindAddress: "0"},
-		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)},
+		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false), MaxConcurrentReconciles: 2},
 		NewClient:  s.newClient,
 		Logger:     funcr.New(s.log, funcr.Options{Verbosity: -1}),
 	})

@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -97,7 +96,7 @@ func New(o Options) *Reconciler {
 	}
 }
 
-func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1beta2.AppWrapper{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: appWrapperChanged})).
@@ -105,7 +104,6 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(r.workloadsOn),
 			predicate.TypedFuncs[*corev1.Node]{UpdateFunc: nodeChanged})).
 		WatchesRawSource(source.Func(r.kinds.start)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 

@@ -83,6 +83,6 @@ func (w *world) start() {
 			Client: mgr.GetClient(), Live: w.Reader(mgr.GetAPIReader()), Wrapped: shown, Reviews: w.reviews, Recorder: w, Metrics: NewMetrics(w.metrics),
 			Discovery: kinds, Config: w.config,
 		})
-		return w.reconciler.Register(mgr, 2)
+		return w.reconciler.Register(mgr)
 	})
 }

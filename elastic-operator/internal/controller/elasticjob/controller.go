@@ -66,7 +66,7 @@ func New(o Options) *Reconciler {
 }
 
 // Register adds the controller to a manager.
-func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	retries := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, maxRetryDelay)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
@@ -74,7 +74,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		Owns(&corev1.Service{}). // a deleted Service is created again
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Pod{}, onEvents(enqueue[*corev1.Pod], podChanged))).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, onEvents(r.enqueueNode, nodeChanged))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: retries}).
+		WithOptions(controller.Options{RateLimiter: retries}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 

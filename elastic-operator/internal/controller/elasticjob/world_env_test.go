@@ -112,7 +112,7 @@ func (w *world) start() {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: w, Metrics: NewMetrics(w.metrics),
 		RendezvousImage: w.image, Rendezvous: w.ask, Agents: w.agents,
 	})
-	w.ok(r.Register(mgr, 2))
+	w.ok(r.Register(mgr))
 	go func() { w.ended <- mgr.Start(ctx) }()
 }
 
@@ -121,7 +121,7 @@ func (w *world) managerOptions() ctrl.Options {
 	options.DefaultNamespaces = map[string]cache.Config{w.namespace: {}}
 	return ctrl.Options{
 		Scheme: testScheme(), Cache: options, Metrics: server.Options{BindAddress: "0"},
-		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)},
+		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false), MaxConcurrentReconciles: 2},
 		NewClient:  w.newClient,
 		Logger:     funcr.New(w.log, funcr.Options{Verbosity: -1}),
 	}

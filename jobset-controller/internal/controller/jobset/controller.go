@@ -28,7 +28,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -97,13 +96,12 @@ func New(o Options) *Reconciler {
 	}
 }
 
-func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	building := ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1alpha2.JobSet{}, builder.WithPredicates(jobSetChanges())).
 		Watches(&batchv1.Job{}, jobEvents()).
-		Owns(&corev1.Service{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+		Owns(&corev1.Service{})
 	if r.Features.InPlaceRestart {
 		building.Watches(&corev1.Pod{}, podEvents())
 	}

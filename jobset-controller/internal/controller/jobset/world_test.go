@@ -66,6 +66,6 @@ func (w *world) start() {
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: w, Metrics: NewMetrics(w.metrics), Clock: clock.RealClock{}, Agents: w.agents,
 			Features: w.features,
 		})
-		return r.Register(mgr, 1)
+		return r.Register(mgr)
 	})
 }

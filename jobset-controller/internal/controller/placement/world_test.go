@@ -43,7 +43,7 @@ func newWorld(t *testing.T) *world {
 		if err := AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err
 		}
-		return New(mgr.GetClient(), w).Register(mgr, 2)
+		return New(mgr.GetClient(), w).Register(mgr)
 	})
 	w.createJob()
 	return w

@@ -106,7 +106,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 		}
 	}
 	for _, kind := range kinds {
-		if err := leader(kind).Register(mgr, wakeups.Source(kind), o.Workers); err != nil {
+		if err := leader(kind).Register(mgr, wakeups.Source(kind)); err != nil {
 			return err
 		}
 	}
@@ -117,7 +117,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 				return nil // ctx is done
 			}
 			log.FromContext(ctx).Info("managing in-place restarts of ElasticJobs")
-			return elasticJobs.Register(mgr, source, o.Workers)
+			return elasticJobs.Register(mgr, source)
 		})); err != nil {
 			return err
 		}

@@ -23,7 +23,6 @@ import (
 	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -126,7 +125,7 @@ func New(o Options) *Reconciler {
 // +kubebuilder:rbac:groups=argoproj.io,resources=rollouts,verbs=get;list;watch;patch
 
 // Register adds the controller, the sweep of namespaces and the controller that removes expired taints to the manager.
-func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	if err := mgr.Add(r); err != nil {
 		return err
 	}
@@ -137,7 +136,6 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		Named(Name).
 		Watches(&corev1.Pod{}, r.watchPods()).
 		WatchesRawSource(source.Channel(r.woken, &handler.EnqueueRequestForObject{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.Func(r.reconcile))
 }
 
