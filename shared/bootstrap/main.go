@@ -114,8 +114,13 @@ func Manage(
 			return err
 		}
 	}
+	for _, index := range s.Indexes {
+		if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
+			return fmt.Errorf("adding indexes: %w", err)
+		}
+	}
 	if err := add(ctx, mgr); err != nil {
-		return err
+		return fmt.Errorf("adding controllers: %w", err)
 	}
 	return mgr.Start(ctx)
 }

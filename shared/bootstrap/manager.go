@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -45,9 +46,13 @@ type Setup struct {
 	Program string // for the User-Agent and holdfast_build_info
 	Scheme  *runtime.Scheme
 	Cache   cache.Options
+	Indexes []Index // of the cache
 	// Webhooks registers the webhooks. It is called once there is a certificate. It is nil if there are no webhooks.
 	Webhooks func(ctrl.Manager) error
 }
+
+// Index adds indexes to a cache.
+type Index = func(context.Context, client.FieldIndexer) error
 
 // Manager runs controllers and webhooks.
 type Manager struct {

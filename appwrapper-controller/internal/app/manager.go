@@ -37,14 +37,12 @@ import (
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
 		Program: "appwrapper", Scheme: bootstrap.NewScheme(v1beta2.AddToScheme), Cache: appwrapper.CacheOptions(),
+		Indexes:  []bootstrap.Index{appwrapper.AddIndexes},
 		Webhooks: func(mgr ctrl.Manager) error { return webhook.Register(mgr, o.AppWrapper, o.reviews()) },
 	}, o.addControllers, v1beta2.GroupVersion.WithKind(v1beta2.Kind))
 }
 
-func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
-	if err := appwrapper.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return fmt.Errorf("adding indexes: %w", err)
-	}
+func (o *Options) addControllers(_ context.Context, mgr ctrl.Manager) error {
 	wrapped, err := cache.New(mgr.GetConfig(), appwrapper.WrappedCacheOptions(mgr.GetScheme(), mgr.GetRESTMapper()))
 	if err != nil {
 		return fmt.Errorf("preparing the cache of wrapped objects: %w", err)
@@ -56,9 +54,7 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("preparing discovery: %w", err)
 	}
-	if err := o.Registry.Register(appwrapper.NewQuotaCollector(mgr.GetClient())); err != nil {
-		return fmt.Errorf("registering metrics: %w", err)
-	}
+	o.Registry.MustRegister(appwrapper.NewQuotaCollector(mgr.GetClient()))
 	appWrappers := appwrapper.New(appwrapper.Options{
 		Client:    mgr.GetClient(),
 		Live:      mgr.GetAPIReader(),
@@ -69,10 +65,7 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 		Metrics:   appwrapper.NewMetrics(o.Registry),
 		Config:    o.AppWrapper,
 	})
-	if err := appWrappers.Register(mgr); err != nil {
-		return fmt.Errorf("adding the %s controller: %w", appwrapper.Name, err)
-	}
-	return nil
+	return appWrappers.Register(mgr)
 }
 
 // leaseName is the name of the upstream controller's Lease, so that only one of the two controllers acts if both run in the same namespace.

@@ -3,7 +3,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,14 +74,11 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
 		Program: "elastic-operator", Scheme: bootstrap.NewScheme(v1alpha1.AddToScheme), Cache: elasticjob.CacheOptions(),
+		Indexes: []bootstrap.Index{elasticjob.AddIndexes},
 	}, o.addControllers, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
 }
 
-// addControllers adds the controllers and indexes that the manager runs.
-func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
-	if err := elasticjob.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return fmt.Errorf("adding indexes: %w", err)
-	}
+func (o *Options) addControllers(_ context.Context, mgr ctrl.Manager) error {
 	jobs := elasticjob.New(elasticjob.Options{
 		Client:          mgr.GetClient(),
 		Live:            mgr.GetAPIReader(),
@@ -92,8 +88,5 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 		Agents:          o.Agents,
 		Rendezvous:      elasticjob.HTTPRendezvous(),
 	})
-	if err := jobs.Register(mgr); err != nil {
-		return fmt.Errorf("adding the %s controller: %w", elasticjob.Name, err)
-	}
-	return nil
+	return jobs.Register(mgr)
 }

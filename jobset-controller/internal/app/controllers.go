@@ -3,7 +3,7 @@ package app
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -19,13 +19,8 @@ import (
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... output:rbac:dir=../../../charts/jobset-controller/files/rbac
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../../charts/jobset-controller/files/webhook
 
-func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
-	if err := jobset.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return fmt.Errorf("adding indexes: %w", err)
-	}
-	if err := o.Registry.Register(jobset.NewBudgets(mgr.GetClient())); err != nil {
-		return fmt.Errorf("registering metrics: %w", err)
-	}
+func (o *Options) addControllers(_ context.Context, mgr ctrl.Manager) error {
+	o.Registry.MustRegister(jobset.NewBudgets(mgr.GetClient()))
 	jobSets := jobset.New(jobset.Options{
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
@@ -35,26 +30,14 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 		Agents:   o.Agents,
 		Places:   o.Webhooks,
 	})
-	if err := jobSets.Register(mgr); err != nil {
-		return fmt.Errorf("adding the %s controller: %w", jobset.Name, err)
-	}
-	if err := placement.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return fmt.Errorf("adding indexes: %w", err)
-	}
-	if err := placement.New(mgr.GetClient(), mgr.GetEventRecorder(placement.Name)).Register(mgr); err != nil {
-		return fmt.Errorf("adding the %s controller: %w", placement.Name, err)
-	}
-	return nil
+	return errors.Join(jobSets.Register(mgr), placement.New(mgr.GetClient(), mgr.GetEventRecorder(placement.Name)).Register(mgr))
 }
 
 func (o *Options) addWebhooks(mgr ctrl.Manager) error {
-	if err := webhook.RegisterJobSet(mgr, mgr.GetAPIReader(), o.Agents, o.features()); err != nil {
-		return fmt.Errorf("adding the JobSet webhook: %w", err)
-	}
-	if err := webhook.RegisterPod(mgr, placement.Domains{Client: mgr.GetClient()}); err != nil {
-		return fmt.Errorf("adding the pod webhooks: %w", err)
-	}
-	return nil
+	return errors.Join(
+		webhook.RegisterJobSet(mgr, mgr.GetAPIReader(), o.Agents, o.features()),
+		webhook.RegisterPod(mgr, placement.Domains{Client: mgr.GetClient()}),
+	)
 }
 
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
@@ -71,7 +54,7 @@ func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
 		Program: "jobset", Scheme: NewScheme(), Cache: jobset.CacheOptions(o.features()),
-		Webhooks: o.addWebhooks,
+		Indexes: []bootstrap.Index{jobset.AddIndexes, placement.AddIndexes}, Webhooks: o.addWebhooks,
 	}, o.addControllers, v1alpha2.GroupVersion.WithKind("JobSet"))
 }
 

@@ -35,15 +35,13 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	handler := &webhook.Handler{Failed: &webhook.Failures{}, Clock: clock.RealClock{}, Config: o.Rescheduling}
 	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
 		Program: "rescheduler", Scheme: bootstrap.NewScheme(), Cache: rescheduling.CacheOptions(o.Rescheduling.Namespaces...),
+		Indexes:  []bootstrap.Index{rescheduling.AddIndexes},
 		Webhooks: func(mgr ctrl.Manager) error { webhook.Register(mgr, handler); return nil },
 	}, func(ctx context.Context, mgr ctrl.Manager) error { return o.add(ctx, mgr, handler) })
 }
 
 // add adds the controllers to the manager, and passes the objects that they share with the webhook to its handler.
 func (o *Options) add(ctx context.Context, mgr ctrl.Manager, handler *webhook.Handler) error {
-	if err := rescheduling.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return fmt.Errorf("adding indexes: %w", err)
-	}
 	ledger := owners.NewLedger()
 	handler.Owners = owners.NewResolver(mgr.GetCache(), mgr.GetAPIReader(), clock.RealClock{}, ledger)
 	handler.Nodes, handler.Leads = nodes.NewLister(mgr.GetClient(), clock.RealClock{}), leads(mgr)
@@ -57,10 +55,7 @@ func (o *Options) add(ctx context.Context, mgr ctrl.Manager, handler *webhook.Ha
 		Clock: clock.RealClock{}, Config: o.Rescheduling,
 	})
 	handler.Owners.Notify(pods.Wake)
-	if err := pods.Register(mgr); err != nil {
-		return fmt.Errorf("adding the %s controller: %w", rescheduling.Name, err)
-	}
-	return nil
+	return pods.Register(mgr)
 }
 
 // leads reports whether this process is the leader. A process that loses the Lease exits.

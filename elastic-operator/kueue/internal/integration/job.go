@@ -279,10 +279,7 @@ func (o Options) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("creating the controller: %w", err)
 	}
-	if err := reconciler.SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("adding the controller: %w", err)
-	}
-	return nil
+	return reconciler.SetupWithManager(mgr)
 }
 
 // framework returns the options for Kueue's framework. They must include a scheduler cache, which may be empty. Without one, the program

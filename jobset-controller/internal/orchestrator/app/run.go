@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -65,14 +66,11 @@ func (o *Options) installation() string { return o.Leader.Namespace + "/" + o.Le
 
 func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	jobs := &webhook.Jobs{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Agents: o.Agents, Installation: o.installation()}
-	if err := ctrl.NewWebhookManagedBy(mgr, &batchv1.Job{}).WithDefaulter(jobs).Complete(); err != nil {
-		return fmt.Errorf("adding the webhook for Jobs: %w", err)
-	}
 	pods := &webhook.Pods{Live: mgr.GetAPIReader(), Agents: o.Agents, Installation: o.installation()}
-	if err := ctrl.NewWebhookManagedBy(mgr, &corev1.Pod{}).WithDefaulter(pods).Complete(); err != nil {
-		return fmt.Errorf("adding the webhook for pods: %w", err)
-	}
-	return nil
+	return errors.Join(
+		ctrl.NewWebhookManagedBy(mgr, &batchv1.Job{}).WithDefaulter(jobs).Complete(),
+		ctrl.NewWebhookManagedBy(mgr, &corev1.Pod{}).WithDefaulter(pods).Complete(),
+	)
 }
 
 func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *valkey.Store, lease *orchestrator.Lease) error {
