@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
@@ -61,7 +62,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, key own
 	plan, err := x.follow(ctx)
 	x.report(leader.Report(&x.o, &x.state.memory, r.Clock.Now()))
 	if err == nil {
-		retry = sooner(x.settle(key, plan), retry)
+		retry = requeue.Soonest(x.settle(key, plan), retry)
 	}
 	if err = errors.Join(append(x.errs, err)...); err != nil { // the next reconcile repairs these losses; repeating a release has no effect
 		r.Groups.putBack(x.state, x.o.Lost)
@@ -147,15 +148,7 @@ func (x *run) settle(key ownerKey, plan leader.Plan) time.Duration {
 	if plan.Over {
 		return 0
 	}
-	return sooner(jitter(resyncEvery), plan.Resync)
-}
-
-// sooner returns the shorter of two delays until the next reconcile. 0 means that none is needed.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
+	return requeue.Soonest(jitter(resyncEvery), plan.Resync)
 }
 
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }

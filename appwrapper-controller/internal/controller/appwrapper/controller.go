@@ -13,7 +13,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -36,6 +35,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/review"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 // +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers,verbs=get;list;watch;patch;delete
@@ -107,12 +107,8 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
-const (
-	// staleRetry is how long to wait for a stale cache to catch up. Usually a watch event arrives earlier.
-	staleRetry = 200 * time.Millisecond
-	// safetyPoll is the resync period, for changes that cause no watch event.
-	safetyPoll = 5 * time.Minute
-)
+// safetyPoll is the resync period, for changes that cause no watch event.
+const safetyPoll = 5 * time.Minute
 
 func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctrl.Result, error) {
 	if ptr.Deref(aw.Spec.ManagedBy, v1beta2.ControllerName) != v1beta2.ControllerName { // another controller manages it, such as MultiKueue
@@ -137,8 +133,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctr
 // continue, and the message says what blocks them. Failed deletions are retried in the next reconcile.
 func (r *Reconciler) apply(ctx context.Context, s *scope, d *policy.Decision) (ctrl.Result, error) {
 	if d.Do != policy.Nothing {
-		if current, err := r.isCurrent(ctx, s.aw); err != nil || !current {
-			return ctrl.Result{RequeueAfter: staleRetry}, err
+		if current, err := requeue.IsCurrent(ctx, r.Live, v1beta2.GroupVersion.WithKind(v1beta2.Kind), s.aw); err != nil || !current {
+			return ctrl.Result{RequeueAfter: requeue.Stale}, err
 		}
 	}
 	d, err := r.act(ctx, s, d)
@@ -150,11 +146,8 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d *policy.Decision) (c
 		}
 		err = errors.Join(err, r.writeStatus(ctx, s, d))
 	}
-	switch {
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
-	case err != nil:
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	if err != nil {
+		return requeue.OnError(err)
 	}
 	return ctrl.Result{RequeueAfter: requeueAfter(d)}, nil
 }
@@ -217,17 +210,6 @@ type observedComponent struct {
 	meta metav1.Object
 	// report is the state of the object, or its last known state if it has been deleted.
 	report health.Report
-}
-
-// isCurrent reports whether the AppWrapper is unchanged on the API server. If it has changed, a decision based on the old version, such as
-// a removal, could affect a newer state.
-func (r *Reconciler) isCurrent(ctx context.Context, aw *v1beta2.AppWrapper) (bool, error) {
-	live := &metav1.PartialObjectMetadata{}
-	live.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(v1beta2.Kind))
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(aw), live); err != nil {
-		return false, client.IgnoreNotFound(fmt.Errorf("getting the live AppWrapper: %w", err))
-	}
-	return live.UID == aw.UID && live.ResourceVersion == aw.ResourceVersion, nil
 }
 
 // patchMetadata writes a change to the metadata. It fails with a conflict if the AppWrapper has changed since it was observed.

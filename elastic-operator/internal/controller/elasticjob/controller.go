@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
@@ -23,6 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 // +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs,verbs=get;list;watch;patch;delete
@@ -82,10 +82,6 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 // while the API server is rejecting a pod.
 const maxRetryDelay = 15 * time.Second
 
-// staleRetry is how long a job is not reconciled when the cache is probably stale: after a conflict, and after a write to one of its pods or
-// services. An earlier reconcile would repeat the writes. Fixed names and UIDs make that harmless, but each repetition is an API call.
-const staleRetry = 200 * time.Millisecond
-
 // Reconcile observes a job, decides what to do, writes the decision to its status, and carries it out.
 func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (ctrl.Result, error) {
 	if managedElsewhere(job) || job.DeletionTimestamp != nil { // the garbage collector deletes the objects of a deleted job
@@ -105,25 +101,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (c
 	}
 	written, err := r.writeStatus(ctx, s, d)
 	if err != nil {
-		return retry(err)
+		return requeue.OnError(err)
 	}
 	if written {
 		r.report(s, d)
 	} else if len(d.Create)+len(d.Delete) > 0 || d.RemoveJob { // no status write has confirmed that the job is current
-		if current, err := r.isCurrent(ctx, job); err != nil || !current {
-			return ctrl.Result{RequeueAfter: staleRetry}, err
+		if current, err := requeue.IsCurrent(ctx, r.Live, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind), job); err != nil || !current {
+			return ctrl.Result{RequeueAfter: requeue.Stale}, err
 		}
 	}
 	if err := r.annotate(ctx, s, d); err != nil {
-		return retry(err)
+		return requeue.OnError(err)
 	}
 	if err := r.act(ctx, s, d); err != nil {
-		return retry(err)
+		return requeue.OnError(err)
 	}
-	return ctrl.Result{RequeueAfter: soonest(d.After, s.requestAfter)}, nil
+	return ctrl.Result{RequeueAfter: requeue.Soonest(d.After, s.requestAfter)}, nil
 }
 
-// writtenJob is the UID of a job whose pods or services were changed.
+// writtenJob is the UID of a job whose pods or services were changed. It is not reconciled for requeue.Stale, because the writes would be
+// repeated. Fixed names and UIDs make that harmless, but each repetition is an API call.
 type writtenJob types.UID
 
 // delay makes wait return the remainder of the delay for the key.
@@ -156,20 +153,4 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) erro
 		r.ensureServices(ctx, s, d),
 		r.createPods(ctx, s, d),
 	)
-}
-
-// soonest returns the shorter of two delays. 0 means never.
-func soonest(a, b time.Duration) time.Duration {
-	if a == 0 || (b != 0 && b < a) {
-		return b
-	}
-	return a
-}
-
-// retry requeues after a conflict, and ignores the error if the job was deleted.
-func retry(err error) (ctrl.Result, error) {
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
-	}
-	return ctrl.Result{}, client.IgnoreNotFound(err)
 }

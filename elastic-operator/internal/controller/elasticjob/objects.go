@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 // maxParallel limits the concurrent API calls for one job.
@@ -93,7 +94,7 @@ func (r *Reconciler) create(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 		if k == ofPods {
 			r.Metrics.created.Inc()
 		}
-		r.delay(writtenJob(job.UID), staleRetry)
+		r.delay(writtenJob(job.UID), requeue.Stale)
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		return r.checkOwner(ctx, job, k, name)
@@ -116,7 +117,7 @@ func (r *Reconciler) delete(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 		r.emit(job, nil, corev1.EventTypeWarning, k.failedDelete, fmt.Sprintf("Error deleting %s %s: %v", k.noun, o.GetName(), err))
 		return fmt.Errorf("deleting %s %s: %w", k.noun, o.GetName(), err)
 	}
-	r.delay(writtenJob(job.UID), staleRetry)
+	r.delay(writtenJob(job.UID), requeue.Stale)
 	return nil
 }
 

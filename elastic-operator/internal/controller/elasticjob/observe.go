@@ -135,16 +135,6 @@ func readNode(ctx context.Context, reader client.Reader, name string) (*corev1.N
 	return node, nil
 }
 
-// isCurrent reports whether the observed version of the job is the latest one. A decision about an older version must not be carried out.
-func (r *Reconciler) isCurrent(ctx context.Context, job *v1alpha1.ElasticJob) (bool, error) {
-	live := &metav1.PartialObjectMetadata{}
-	live.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(job), live); err != nil {
-		return false, client.IgnoreNotFound(fmt.Errorf("getting the live ElasticJob: %w", err))
-	}
-	return live.UID == job.UID && live.ResourceVersion == job.ResourceVersion, nil
-}
-
 // owner returns the reference to the ElasticJob that controls an object, or nil.
 func owner(o metav1.Object) *metav1.OwnerReference {
 	ref := metav1.GetControllerOfNoCopy(o)

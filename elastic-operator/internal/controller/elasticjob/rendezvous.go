@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 const (
@@ -55,7 +56,7 @@ func (r *Reconciler) ensureRendezvous(ctx context.Context, s *scope, d *policy.D
 	case s.server == nil:
 		errs = append(errs, r.create(ctx, s.job, wanted, ofPods))
 	case terminated(s.server) && s.server.DeletionTimestamp == nil && s.serverAge() < restartPause:
-		s.requestAfter = soonest(s.requestAfter, restartPause-s.serverAge())
+		s.requestAfter = requeue.Soonest(s.requestAfter, restartPause-s.serverAge())
 	case s.serverLost || terminated(s.server) || !serves(s.server, plan.RunID(s.job, d.Memory.Resumes)):
 		errs = append(errs, r.stopServer(ctx, s))
 	}

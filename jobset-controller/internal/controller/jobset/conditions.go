@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
@@ -195,7 +196,7 @@ func (r *Reconciler) confirm(ctx context.Context, s *scope) (ctrl.Result, error)
 		return ignoreNotFound("getting job "+failed.Name, err)
 	})
 	if err != nil || over.Load() {
-		return ctrl.Result{RequeueAfter: staleRetry}, err
+		return ctrl.Result{RequeueAfter: requeue.Stale}, err
 	}
 	s.decided = true
 	return ctrl.Result{}, nil

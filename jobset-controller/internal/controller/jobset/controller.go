@@ -17,7 +17,6 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +34,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=get;list;watch;patch;delete
@@ -161,14 +161,8 @@ func (r *Reconciler) steps(s *scope) []step {
 }
 
 func soonest(a, b ctrl.Result) ctrl.Result {
-	if a.RequeueAfter == 0 || b.RequeueAfter == 0 {
-		return ctrl.Result{RequeueAfter: a.RequeueAfter + b.RequeueAfter}
-	}
-	return ctrl.Result{RequeueAfter: min(a.RequeueAfter, b.RequeueAfter)}
+	return ctrl.Result{RequeueAfter: requeue.Soonest(a.RequeueAfter, b.RequeueAfter)}
 }
-
-// staleRetry limits how long to wait for the cache to catch up. The event for the change usually arrives sooner.
-const staleRetry = 200 * time.Millisecond
 
 // Event reasons for added agents.
 const (

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
@@ -43,7 +44,7 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 		return soonest(again, result), err
 	}
 	if current, err := r.epochIsCurrent(ctx, s); err != nil || !current {
-		return ctrl.Result{RequeueAfter: staleRetry}, err
+		return ctrl.Result{RequeueAfter: requeue.Stale}, err
 	}
 	errs := parallel.Each(ctx, missing, func(ctx context.Context, job *batchv1.Job) error { return r.createJob(ctx, s.jobSet, job) })
 	retry, err := r.noteErrors(s, missing, errs)

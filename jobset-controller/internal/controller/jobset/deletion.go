@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/nodes"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 // deletePrevious deletes the Jobs replaced by a restart or full recreation that has been recorded.
@@ -58,14 +59,10 @@ func (r *Reconciler) expire(ctx context.Context, s *scope) (ctrl.Result, error) 
 	}
 	// The preconditions make a live read unnecessary.
 	asObserved := client.Preconditions{UID: &s.jobSet.UID, ResourceVersion: &s.jobSet.ResourceVersion}
-	err := r.Client.Delete(ctx, s.jobSet, client.PropagationPolicy(metav1.DeletePropagationForeground), asObserved)
-	switch {
-	case err == nil || apierrors.IsNotFound(err):
-		return ctrl.Result{}, nil
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	if err := r.Client.Delete(ctx, s.jobSet, client.PropagationPolicy(metav1.DeletePropagationForeground), asObserved); err != nil {
+		return requeue.OnError(fmt.Errorf("deleting the expired JobSet: %w", err))
 	}
-	return ctrl.Result{}, fmt.Errorf("deleting the expired JobSet: %w", err)
+	return ctrl.Result{}, nil
 }
 
 func (s *scope) finishedAt() time.Time {

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
@@ -28,13 +29,10 @@ func (r *Reconciler) openEpoch(ctx context.Context, s *scope, cause string, base
 		return true, nil
 	}
 	written, err := r.annotate(ctx, s, epoch.Annotation, next.Format())
-	if err != nil {
-		return false, fmt.Errorf("opening epoch %d: %w", next.Epoch, err)
-	}
 	if written {
 		s.Epoch = next
 	}
-	return written, nil
+	return written, err
 }
 
 // annotate returns false if the JobSet has been changed since it was observed, or deleted.
@@ -47,7 +45,7 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) 
 		return false, nil
 	}
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("writing annotation %s: %w", key, err)
 	}
 	s.jobSet.ResourceVersion, s.jobSet.Annotations = changed.ResourceVersion, changed.Annotations
 	r.wrote(s.jobSet) // the update of the annotation triggers a reconcile, which would be too early for the status that is written next
@@ -59,11 +57,10 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) 
 func (r *Reconciler) dropCopied(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
 	changed := js.DeepCopy()
 	provenance.Drop(changed.Annotations)
-	err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(js, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	if err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(js, client.MergeFromWithOptimisticLock{})); err != nil {
+		return requeue.OnError(fmt.Errorf("dropping annotations of another JobSet: %w", err))
 	}
-	return ctrl.Result{}, ignoreNotFound("dropping annotations of another JobSet", err)
+	return ctrl.Result{}, nil
 }
 
 // openRestartEpoch opens an epoch before the restart of a group is recorded. base includes the restart if it counts.
@@ -78,7 +75,7 @@ func (r *Reconciler) openRestartEpoch(ctx context.Context, s *scope) (ctrl.Resul
 	var err error
 	s.decided, err = r.openEpoch(ctx, s, policy.RestartCause(s.jobSet.Status.Restarts+1), base)
 	if !s.decided {
-		return ctrl.Result{RequeueAfter: staleRetry}, err
+		return ctrl.Result{RequeueAfter: requeue.Stale}, err
 	}
 	return ctrl.Result{}, nil
 }

@@ -2,7 +2,6 @@ package jobset
 
 import (
 	"context"
-	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
@@ -83,11 +83,8 @@ func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	ok, err := r.annotate(ctx, s, history.Annotation, history.Format(append(written, e)))
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("writing the history of restarts: %w", err)
-	}
-	if !ok {
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	if err != nil || !ok {
+		return ctrl.Result{RequeueAfter: requeue.Stale}, err
 	}
 	r.Metrics.account(e, policy.Workers(&s.jobSet.Spec))
 	r.recreations.Remove(s.jobSet.UID)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 // writeStatus writes the status if it has changed, and then emits the pending events.
@@ -27,12 +27,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, er
 	if wait := r.progressDelay(s.jobSet, status); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	err := r.patchStatus(ctx, s.jobSet, status)
-	switch {
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
-	case err != nil:
-		return ctrl.Result{}, ignoreNotFound("writing the status", err)
+	if err := r.patchStatus(ctx, s.jobSet, status); err != nil {
+		return requeue.OnError(fmt.Errorf("writing the status: %w", err))
 	}
 	r.written.Add(s.jobSet.UID, r.Clock.Now())
 	for _, n := range s.pending {

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
@@ -191,13 +190,5 @@ func TestConditionHasItsObservedGeneration(t *testing.T) {
 	s := scope{jobSet: js.Obj(), settled: true}
 	if c := meta.FindStatusCondition(s.status().Conditions, "Suspended"); c.ObservedGeneration != 7 {
 		t.Errorf("got %d", c.ObservedGeneration)
-	}
-}
-
-func TestSoonestRequeueIsKept(t *testing.T) {
-	for _, c := range []struct{ a, b, want time.Duration }{{0, 0, 0}, {0, 3, 3}, {2, 0, 2}, {2, 3, 2}, {4, 1, 1}} {
-		if got := soonest(ctrl.Result{RequeueAfter: c.a}, ctrl.Result{RequeueAfter: c.b}).RequeueAfter; got != c.want {
-			t.Errorf("of %d and %d: %d", c.a, c.b, got)
-		}
 	}
 }

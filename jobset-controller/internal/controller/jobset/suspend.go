@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
@@ -26,7 +27,7 @@ func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, er
 	if len(running) > 0 && s.InPlace.Enabled {
 		opened, err := r.openEpoch(ctx, s, policy.SuspendCause(s.jobSet.Generation), s.charged())
 		if err != nil || !opened {
-			return ctrl.Result{RequeueAfter: staleRetry}, err
+			return ctrl.Result{RequeueAfter: requeue.Stale}, err
 		}
 	}
 	again, err := r.updateJobs(s, "the JobSet is not suspended yet", func() error { return r.emptyJobs(ctx, s, running) })

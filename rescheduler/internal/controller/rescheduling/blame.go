@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 const (
@@ -133,7 +134,7 @@ func (r *Reconciler) expireTaint(ctx context.Context, request reconcile.Request)
 	after.Spec.Taints = slices.DeleteFunc(after.Spec.Taints, isOurs)
 	delete(after.Annotations, TaintUntil)
 	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(&node, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
-		return again(err)
+		return requeue.OnError(err)
 	}
 	return ctrl.Result{}, nil
 }

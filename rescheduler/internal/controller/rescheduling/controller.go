@@ -33,6 +33,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 // Names of the controller and of its field manager.
@@ -181,14 +182,6 @@ func (r *Reconciler) enqueue(pods ...client.ObjectKey) {
 	}
 }
 
-// soonest returns the shorter of two durations. 0 means never.
-func soonest(a, b time.Duration) time.Duration {
-	if a <= 0 || b <= 0 {
-		return max(0, a, b)
-	}
-	return min(a, b)
-}
-
 // goneFor is how long a failed pod is still handled after it was deleted.
 const goneFor = 2 * time.Minute
 
@@ -248,7 +241,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err == nil && now.RequeueAfter == 0 && pod.Status.Phase == corev1.PodFailed { // the failure is in the cache
 		r.dropFailed(&pod)
 	}
-	return ctrl.Result{RequeueAfter: soonest(result.RequeueAfter, now.RequeueAfter)}, err
+	return ctrl.Result{RequeueAfter: requeue.Soonest(result.RequeueAfter, now.RequeueAfter)}, err
 }
 
 // reconcileGone handles a failed pod that is deleted or terminating. It drops the pod when no further reconcile is needed, or after

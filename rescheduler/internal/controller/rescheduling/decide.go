@@ -13,11 +13,10 @@ import (
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 const (
-	// conflicted is the delay before a write based on a stale copy is retried. By then, the cache is up to date.
-	conflicted = 100 * time.Millisecond
 	// mayNotWriteFor is the delay before a forbidden write is retried.
 	mayNotWriteFor = 5 * time.Minute
 	// replaced is how long controllers may take to replace a pod that has failed.
@@ -91,7 +90,7 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 			fmt.Sprintf("%s on node %s: the rescheduler is not allowed to write annotations of %s %s", m.Reason, s.pod.Spec.NodeName, s.subject.Kind, s.subject.Name))
 		return ctrl.Result{RequeueAfter: mayNotWriteFor}, nil
 	case err != nil:
-		return again(err)
+		return requeue.OnError(err)
 	}
 	if wrote {
 		if err := r.fillFamily(ctx, s); err != nil {
@@ -150,7 +149,7 @@ func (r *Reconciler) move(
 		refund()
 	}
 	if err != nil {
-		return again(err)
+		return requeue.OnError(err)
 	}
 	r.metrics.moves.WithLabelValues(string(outcome)).Inc()
 	switch outcome {

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 // waits changes the pod to one that needs one CPU, has been unschedulable for an hour, and avoids node a by node affinity.
@@ -223,7 +224,7 @@ func TestMemoryIsWrittenOnlyToObservedVersion(t *testing.T) {
 	w.ok(w.Client.Update(t.Context(), &rc))
 	result, err := w.Reconcile(t.Context(), pod)
 	w.ok(err)
-	if m := w.remembers(owner); m.Times != 2 || len(evicted) != 0 || result.RequeueAfter != conflicted {
+	if m := w.remembers(owner); m.Times != 2 || len(evicted) != 0 || result.RequeueAfter != requeue.Stale {
 		t.Errorf("%d moves are charged, evicted %v, requeued after %s", m.Times, evicted, result.RequeueAfter)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
@@ -97,14 +98,6 @@ func (r *Reconciler) patch(ctx context.Context, s *scope, annotations map[string
 	return nil
 }
 
-// again retries after a conflict, without logging it.
-func again(err error) (ctrl.Result, error) {
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: conflicted}, nil
-	}
-	return ctrl.Result{}, client.IgnoreNotFound(err)
-}
-
 // ofTemplate starts a new history if the current one does not cover the pod's template. The templates of other living pods share the new
 // history: during a partitioned or paused rollout two templates are in use, and neither may erase the history of the other. A workload with
 // several parts has several templates, none of which is the template of the workload. ofTemplate returns false for a pod that has ended if
@@ -146,10 +139,10 @@ func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error)
 	m = m.Forget(s.now)
 	if want := m.Annotations(s.now); !same(s.subject.Annotations, want) {
 		if err := r.write(ctx, s, want); err != nil {
-			return again(err)
+			return requeue.OnError(err)
 		}
 	}
-	return ctrl.Result{RequeueAfter: soonest(after, s.nextEnd())}, nil
+	return ctrl.Result{RequeueAfter: requeue.Soonest(after, s.nextEnd())}, nil
 }
 
 // returned returns the history after a healthy pod was reconciled, and the delay until the pod is reconciled again. Only the moves of the
@@ -184,7 +177,7 @@ func (s *scope) nextEnd() time.Duration {
 	var next time.Duration
 	for _, e := range s.memory.Entries {
 		if e.Live(s.now) {
-			next = soonest(next, e.Expires.Sub(s.now))
+			next = requeue.Soonest(next, e.Expires.Sub(s.now))
 		}
 	}
 	return min(next, 24*time.Hour)
