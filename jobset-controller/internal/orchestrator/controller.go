@@ -41,6 +41,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=orchestrator-role,fileName=orchestrator.yaml paths=. output:rbac:dir=../../../charts/jobset-controller/files/rbac
@@ -136,7 +137,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	switch {
 	case errors.Is(err, coordination.ErrStaleLeader):
-		r.Metrics.fencingRejections.Inc()
+		r.Metrics.Inc(series.FencingRejections)
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is stale; the next reconcile gets the newer object
 	case apierrors.IsNotFound(err):

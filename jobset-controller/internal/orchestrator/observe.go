@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // observe reads what every plan needs. It returns false if the owner is to be ignored.
@@ -195,6 +196,6 @@ func (x *run) asked(err error) error {
 }
 
 func (r *Reconciler) storeFailed(err error) error {
-	r.Metrics.storeErrors.Inc()
+	r.Metrics.Inc(series.StoreErrors)
 	return fmt.Errorf("%w: %w", credentials.ErrStore, err)
 }

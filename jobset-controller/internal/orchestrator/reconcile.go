@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // run is one reconcile.
@@ -91,7 +92,7 @@ func (r *Reconciler) keepUser(ctx context.Context, owner client.Object) (client.
 	})
 	switch {
 	case errors.Is(err, credentials.ErrStore):
-		r.Metrics.storeErrors.Inc()
+		r.Metrics.Inc(series.StoreErrors)
 		return owner, 0, err
 	case err == nil, apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return owner, 0, err

@@ -196,8 +196,7 @@ func Register(mgr ctrl.Manager, h *Handler) {
 
 // Counter returns a function that counts the results of a handler. Each counter starts at 0.
 func Counter(registerer prometheus.Registerer) func(result string) {
-	answers := meter.CounterVec(series.Admissions)
-	registerer.MustRegister(answers)
-	meter.Zero(answers, []string{Unchanged}, []string{Excluded}, []string{Unknown})
-	return func(result string) { answers.WithLabelValues(result).Inc() }
+	answers := meter.NewCounters(registerer, series.Admissions)
+	answers.Zero(series.Admissions, Unchanged, Excluded, Unknown)
+	return func(result string) { answers.Inc(series.Admissions, result) }
 }

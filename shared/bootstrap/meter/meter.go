@@ -3,19 +3,43 @@
 package meter
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Counter returns a counter without labels.
-func Counter(m series.Metric) prometheus.Counter {
-	return prometheus.NewCounter(prometheus.CounterOpts{Name: m.Name, Help: m.Help})
+// Counters holds the counters of a program by their names.
+type Counters map[string]*prometheus.CounterVec
+
+// NewCounters creates and registers counters. Those without labels start at 0.
+func NewCounters(registerer prometheus.Registerer, metrics ...series.Metric) Counters {
+	c := Counters{}
+	for _, m := range metrics {
+		c[m.Name] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
+		registerer.MustRegister(c[m.Name])
+		if len(m.Labels) == 0 {
+			c.Add(m, 0)
+		}
+	}
+	return c
 }
 
-// CounterVec returns a counter with the labels of its definition.
-func CounterVec(m series.Metric) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
+// Zero creates series before anything is counted, because Prometheus would miss the first increase of a new series. values are the label
+// values of one series after the other.
+func (c Counters) Zero(m series.Metric, values ...string) {
+	for labels := range slices.Chunk(values, len(m.Labels)) {
+		c.Add(m, 0, labels...)
+	}
+}
+
+// Inc adds 1 to the counter with the label values.
+func (c Counters) Inc(m series.Metric, labels ...string) { c.Add(m, 1, labels...) }
+
+// Add adds to the counter with the label values.
+func (c Counters) Add(m series.Metric, by float64, labels ...string) {
+	c[m.Name].WithLabelValues(labels...).Add(by)
 }
 
 // Gauge returns a gauge without labels.
@@ -45,11 +69,3 @@ func HistogramVec(m series.Metric, buckets []float64) *prometheus.HistogramVec {
 
 // Desc returns the description for a custom collector.
 func Desc(m series.Metric) *prometheus.Desc { return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil) }
-
-// Zero creates series with the given label values before anything is counted, because Prometheus would miss the first increase of a new
-// series.
-func Zero[M any](of interface{ WithLabelValues(values ...string) M }, series ...[]string) {
-	for _, values := range series {
-		of.WithLabelValues(values...)
-	}
-}

@@ -10,9 +10,7 @@ import (
 
 func TestZeroCreatesSeries(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	restarts := CounterVec(series.JobSetRestarts)
-	registry.MustRegister(restarts)
-	Zero(restarts, []string{"true"}, []string{"false"})
+	NewCounters(registry, series.JobSetRestarts).Zero(series.JobSetRestarts, "true", "false")
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

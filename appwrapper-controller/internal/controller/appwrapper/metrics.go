@@ -16,11 +16,7 @@ import (
 )
 
 // Metrics holds the counters of the controller. No label contains the name of an object.
-type Metrics struct {
-	phases *prometheus.CounterVec
-	resets *prometheus.CounterVec
-	graces *prometheus.CounterVec
-}
+type Metrics struct{ meter.Counters }
 
 const (
 	recovered = "recovered"
@@ -28,15 +24,10 @@ const (
 )
 
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		phases: meter.CounterVec(series.Phases),
-		resets: meter.CounterVec(series.Resets),
-		graces: meter.CounterVec(series.GracePeriods),
-	}
-	registerer.MustRegister(m.phases, m.resets, m.graces)
-	meter.Zero(m.graces, []string{recovered}, []string{expired})
+	m := &Metrics{meter.NewCounters(registerer, series.Phases, series.Resets, series.GracePeriods)}
+	m.Zero(series.GracePeriods, recovered, expired)
 	for _, end := range policy.Resets {
-		meter.Zero(m.resets, resetLabels(end))
+		m.Zero(series.Resets, resetLabels(end)...)
 	}
 	return m
 }
@@ -49,7 +40,7 @@ var countedPhases = []v1beta2.AppWrapperPhase{
 // transition of the first AppWrapper in a namespace, which follows immediately.
 func (m *Metrics) initNamespace(aw *v1beta2.AppWrapper) {
 	for _, phase := range countedPhases {
-		meter.Zero(m.phases, []string{aw.Namespace, string(phase)})
+		m.Zero(series.Phases, aw.Namespace, string(phase))
 	}
 }
 
@@ -60,17 +51,17 @@ func resetLabels(end policy.End) []string {
 // count updates the counters after the status was written.
 func (m *Metrics) count(s *scope, d *policy.Decision, before v1beta2.AppWrapperPhase) {
 	if d.Next != before && slices.Contains(countedPhases, d.Next) {
-		m.phases.WithLabelValues(s.aw.Namespace, string(d.Next)).Inc()
+		m.Inc(series.Phases, s.aw.Namespace, string(d.Next))
 	}
 	if d.Ends != nil && d.Next == v1beta2.Resetting {
-		m.resets.WithLabelValues(resetLabels(*d.Ends)...).Inc()
+		m.Inc(series.Resets, resetLabels(*d.Ends)...)
 	}
 	if before == v1beta2.Running && !s.facts.Clocks.UnhealthySince.IsZero() {
 		switch {
 		case d.Ends != nil && d.Next != v1beta2.Suspending && d.Next != v1beta2.Succeeded && d.Next != v1beta2.Terminating:
-			m.graces.WithLabelValues(expired).Inc()
+			m.Inc(series.GracePeriods, expired)
 		case d.Clocks.UnhealthySince.IsZero():
-			m.graces.WithLabelValues(recovered).Inc()
+			m.Inc(series.GracePeriods, recovered)
 		}
 	}
 }

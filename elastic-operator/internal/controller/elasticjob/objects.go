@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // maxParallel limits the concurrent API calls for one job.
@@ -92,7 +93,7 @@ func (r *Reconciler) create(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 	case err == nil:
 		r.emit(job, o, corev1.EventTypeNormal, k.created, "Created "+k.noun+": "+name)
 		if k == ofPods {
-			r.Metrics.created.Inc()
+			r.Metrics.Inc(series.ElasticPodsCreated)
 		}
 		r.delay(writtenJob(job.UID), requeue.Stale)
 		return nil

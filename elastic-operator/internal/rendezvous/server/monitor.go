@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/state"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // run is the observed state of one rendezvous.
@@ -44,7 +45,7 @@ func (s *Server) observe(id string) {
 		r.changed = time.Now()
 	}
 	if now.Complete && (!before.Complete || now.Round != before.Round) {
-		s.metrics.rounds.Inc()
+		s.metrics.Inc(series.RendezvousRounds)
 		r.completed++
 	}
 	if now.Round > before.Round {
@@ -92,7 +93,7 @@ func (s *Server) reopen(id string) {
 		log.Error("failed to reopen the rendezvous", "error", err)
 		return
 	}
-	s.metrics.opened.WithLabelValues(reason).Inc()
+	s.metrics.Inc(series.RendezvousOpened, reason)
 	log.Info("rendezvous reopened", "reason", reason)
 	s.observe(id)
 }

@@ -21,16 +21,20 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/flat"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // Server serves the rendezvous of one job.
 type Server struct {
-	config  Config
-	metrics *metrics
+	config   Config
+	registry *prometheus.Registry
+	metrics  meter.Counters
 
 	// mu guards the store and the runs. No I/O is performed while it is held.
 	mu    sync.Mutex
@@ -42,7 +46,7 @@ type Server struct {
 
 // New returns a server with an empty store.
 func New(c Config) *Server {
-	s := &Server{config: c, store: flat.New(c.Store), runs: map[string]*run{}}
+	s := &Server{config: c, registry: prometheus.NewRegistry(), store: flat.New(c.Store), runs: map[string]*run{}}
 	s.metrics = newMetrics(s)
 	return s
 }
@@ -65,7 +69,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			continue
 		}
 		if s.connections.Load() >= int64(s.config.Connections) {
-			s.metrics.refused.WithLabelValues(refusedConnections).Inc()
+			s.metrics.Inc(series.RendezvousRefused, refusedConnections)
 			conn.Close()
 			continue
 		}
@@ -150,7 +154,7 @@ func (s *Server) Handler() http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(s.Status())
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
 	return mux
 }
 
@@ -183,10 +187,10 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 		dialect = tcpstore.Sniff(greeting)
 	}
 	if dialect == tcpstore.Unknown {
-		s.metrics.refused.WithLabelValues(refusedProtocol).Inc()
+		s.metrics.Inc(series.RendezvousRefused, refusedProtocol)
 		s.config.Log.Warn("unknown protocol, closing the connection", "client", conn.RemoteAddr().String(), "first", first)
 		return
 	}
-	s.metrics.accepted.WithLabelValues(string(dialect)).Inc()
+	s.metrics.Inc(series.RendezvousAccepted, string(dialect))
 	s.session(conn, buffered, dialect)
 }

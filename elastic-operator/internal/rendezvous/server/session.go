@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/flat"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/state"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // Errors that end a session. TCPStore has no error replies, so the server closes the connection.
@@ -36,7 +37,7 @@ func (s *Server) session(conn net.Conn, r *bufio.Reader, d tcpstore.Dialect) {
 	for {
 		q, err := next(conn, r, messages, s.config.Timeout)
 		if err == nil {
-			s.metrics.requests.WithLabelValues(string(q.Op)).Inc()
+			s.metrics.Inc(series.RendezvousRequests, string(q.Op))
 			err = c.answer(q)
 		}
 		if err != nil {
@@ -71,7 +72,7 @@ func (s *Server) ended(conn net.Conn, err error) {
 	case errors.Is(err, errSlow):
 		reason = refusedSlow
 	}
-	s.metrics.refused.WithLabelValues(reason).Inc()
+	s.metrics.Inc(series.RendezvousRefused, reason)
 	s.config.Log.Warn("request rejected, closing the connection", "client", conn.RemoteAddr().String(), "reason", err.Error())
 }
 

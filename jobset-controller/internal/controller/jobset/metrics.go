@@ -17,32 +17,23 @@ import (
 
 // Metrics holds the metrics of the controller. Labels have few values, and none of them names an object.
 type Metrics struct {
-	completed   prometheus.Counter
-	failed      *prometheus.CounterVec
-	restarts    *prometheus.CounterVec
-	jobRestarts *prometheus.CounterVec
-	accounted   *prometheus.CounterVec
-	durations   *prometheus.HistogramVec
-	lost        *prometheus.CounterVec
+	meter.Counters
+	durations *prometheus.HistogramVec
 }
 
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		completed:   meter.Counter(series.JobSetsCompleted),
-		failed:      meter.CounterVec(series.JobSetsFailed),
-		restarts:    meter.CounterVec(series.JobSetRestarts),
-		jobRestarts: meter.CounterVec(series.JobRestarts),
-		accounted:   meter.CounterVec(series.Restarts),
-		durations:   meter.HistogramVec(series.RestartDuration, []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 120, 300, 1200}),
-		lost:        meter.CounterVec(series.LostWorkerSeconds),
+		meter.NewCounters(registerer,
+			series.JobSetsCompleted, series.JobSetsFailed, series.JobSetRestarts, series.JobRestarts, series.Restarts, series.LostWorkerSeconds),
+		meter.HistogramVec(series.RestartDuration, []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 120, 300, 1200}),
 	}
-	registerer.MustRegister(m.completed, m.failed, m.restarts, m.jobRestarts, m.accounted, m.durations, m.lost)
-	meter.Zero(m.restarts, []string{"true"}, []string{"false"})
-	meter.Zero(m.jobRestarts, []string{"true"}, []string{"false"})
-	meter.Zero(m.accounted, []string{history.Recreation, policy.RecreationCause, "true"}, []string{history.Recreation, policy.RecreationCause, "false"})
-	meter.Zero(m.lost, []string{policy.RecreationCause})
+	registerer.MustRegister(m.durations)
+	m.Zero(series.JobSetRestarts, "true", "false")
+	m.Zero(series.JobRestarts, "true", "false")
+	m.Zero(series.Restarts, history.Recreation, policy.RecreationCause, "true", history.Recreation, policy.RecreationCause, "false")
+	m.Zero(series.LostWorkerSeconds, policy.RecreationCause)
 	for _, phase := range history.Phases {
-		meter.Zero(m.durations, []string{history.Recreation, phase.String()})
+		m.durations.WithLabelValues(history.Recreation, phase.String())
 	}
 	return m
 }
@@ -52,15 +43,15 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 func (m *Metrics) count(d policy.Decision) {
 	switch d.Outcome {
 	case policy.Complete:
-		m.completed.Inc()
+		m.Inc(series.JobSetsCompleted)
 	case policy.Fail:
-		m.failed.WithLabelValues(d.Reason).Inc()
+		m.Inc(series.JobSetsFailed, d.Reason)
 	case policy.Restart:
-		m.restarts.WithLabelValues(strconv.FormatBool(d.Counts)).Inc()
-		m.accounted.WithLabelValues(history.Recreation, policy.RecreationCause, strconv.FormatBool(d.Counts)).Inc()
+		m.Inc(series.JobSetRestarts, strconv.FormatBool(d.Counts))
+		m.Inc(series.Restarts, history.Recreation, policy.RecreationCause, strconv.FormatBool(d.Counts))
 	case policy.RestartJobs:
 		for _, restart := range d.Restarts {
-			m.jobRestarts.WithLabelValues(strconv.FormatBool(restart.Counts)).Inc()
+			m.Inc(series.JobRestarts, strconv.FormatBool(restart.Counts))
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 	"github.com/holdfast-project/holdfast/shared/history"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // recreation returns the cached state of the recreation in progress. This state can be lost: a manager that starts
@@ -96,5 +97,5 @@ func (m *Metrics) account(e history.Entry, workers int64) {
 	for _, phase := range history.Phases {
 		m.durations.WithLabelValues(e.Kind, phase.String()).Observe(e.Took[phase].Seconds())
 	}
-	m.lost.WithLabelValues(e.Cause.Kind).Add(e.Lost().Seconds() * float64(workers))
+	m.Add(series.LostWorkerSeconds, e.Lost().Seconds()*float64(workers), e.Cause.Kind)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 const (
@@ -151,7 +152,7 @@ func (r *Reconciler) move(
 	if err != nil {
 		return requeue.OnError(err)
 	}
-	r.metrics.moves.WithLabelValues(string(outcome)).Inc()
+	r.metrics.Inc(series.Moves, string(outcome))
 	switch outcome {
 	case moved:
 		r.announce(ctx, s, m, d)

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 	"github.com/holdfast-project/holdfast/shared/notes"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // Event reasons that are not defined in package policy.
@@ -65,7 +66,7 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, m signals.Match, d 
 		kind = corev1.EventTypeWarning
 	}
 	r.send(s.pod.DeepCopy(), nil, kind, d.Reason, d.Message)
-	r.metrics.decisions.WithLabelValues(d.Reason, m.Row.Name).Inc()
+	r.metrics.Inc(series.Decisions, d.Reason, m.Row.Name)
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason, "workload", s.subject.Kind+"/"+s.subject.Name)
 	// If many pods fail in the same way on one node, the event about the workload is sent only for the first.
 	if s.bare() || !r.changed(s.subject.UID, d.Reason, fmt.Sprint(m.Row.Name, " ", s.pod.Spec.NodeName, " ", s.memory.Times)) {

@@ -18,9 +18,7 @@ import (
 
 // metrics holds the metrics of the controller. No label names a node, pod or workload.
 type metrics struct {
-	decisions    *prometheus.CounterVec
-	moves        *prometheus.CounterVec
-	fills        prometheus.Counter
+	meter.Counters
 	open         prometheus.GaugeFunc
 	replacements prometheus.Histogram
 
@@ -32,31 +30,29 @@ type metrics struct {
 // open, and 0 otherwise.
 func newMetrics(registerer prometheus.Registerer, config settings.Rescheduling, open func() float64) *metrics {
 	m := &metrics{
-		decisions:    meter.CounterVec(series.Decisions),
-		moves:        meter.CounterVec(series.Moves),
-		fills:        meter.Counter(series.FilledPods),
+		Counters:     meter.NewCounters(registerer, series.Decisions, series.Moves, series.FilledPods),
 		replacements: meter.Histogram(series.ReplacementDuration, []float64{0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300}),
 		open:         meter.GaugeFunc(series.BreakerOpen, open),
 		seen:         lru.New(maxReported),
 	}
-	registerer.MustRegister(m.decisions, m.moves, m.fills, m.replacements, m.open)
-	meter.Zero(m.moves, []string{string(moved)}, []string{string(blocked)}, []string{string(contradicted)}, []string{string(gone)})
-	meter.Zero(m.decisions, outcomes(config)...)
+	registerer.MustRegister(m.replacements, m.open)
+	m.Zero(series.Moves, string(moved), string(blocked), string(contradicted), string(gone))
+	m.Zero(series.Decisions, outcomes(config)...)
 	return m
 }
 
-// outcomes returns the reasons and signals of all published decisions. There are fewer than 250.
-func outcomes(config settings.Rescheduling) [][]string {
-	all := [][]string{{reasonLifted, ""}} // does not depend on a signal of the pod
+// outcomes returns the reasons and signals of all published decisions, one after the other. There are fewer than 250.
+func outcomes(config settings.Rescheduling) []string {
+	all := []string{reasonLifted, ""} // does not depend on a signal of the pod
 	for _, row := range config.Table() {
 		if row.Trigger == signals.Off {
 			continue
 		}
 		for _, reason := range policy.Reasons[row.Action] {
-			all = append(all, []string{reason, row.Name})
+			all = append(all, reason, row.Name)
 		}
 		if row.Action == signals.Move {
-			all = append(all, []string{reasonBlocked, row.Name})
+			all = append(all, reasonBlocked, row.Name)
 		}
 	}
 	return all

@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // unbound handles pods that are not bound yet.
@@ -110,7 +111,7 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 	}
 	err = r.annotate(ctx, pod, memory.FormatHosts(memory.MergeHosts(want, have)))
 	if err == nil {
-		r.metrics.fills.Inc()
+		r.metrics.Inc(series.FilledPods)
 	}
 	return err
 }
