@@ -199,26 +199,27 @@ func Join(errs []error) error {
 	return nil
 }
 
-// problems collects errors. Each error names the flag and, if there is one, the field of the configuration file.
-type problems []error
+// Problems collects errors. Each error names the flag and, if there is one, the field of the configuration file.
+type Problems []error
 
-func (p *problems) when(wrong bool, format string, args ...any) {
+// When adds an error if something is wrong.
+func (p *Problems) When(wrong bool, format string, args ...any) {
 	if wrong {
 		*p = append(*p, fmt.Errorf(format, args...))
 	}
 }
 
 func (o *Options) validate() []error {
-	var p problems
-	p.when(o.Workers < 1, "--%s: %d is less than 1", flagWorkers, o.Workers)
-	p.when(o.Client.QPS <= 0, "--%s (clientConnection.qps): %g is not above 0", flagQPS, o.Client.QPS)
-	p.when(o.Client.Burst < 1, "--%s (clientConnection.burst): %d is less than 1", flagBurst, o.Client.Burst)
+	var p Problems
+	p.When(o.Workers < 1, "--%s: %d is less than 1", flagWorkers, o.Workers)
+	p.When(o.Client.QPS <= 0, "--%s (clientConnection.qps): %g is not above 0", flagQPS, o.Client.QPS)
+	p.When(o.Client.Burst < 1, "--%s (clientConnection.burst): %d is less than 1", flagBurst, o.Client.Burst)
 	p.address("--"+flagMetricsAddress+" (metrics.bindAddress)", o.Metrics.Address)
 	p.address("--"+flagHealthAddress+" (health.healthProbeBindAddress)", o.Health.Address)
 	p.address("--"+flagProfiling, o.Profiling)
 	p.path("health.readinessEndpointName", o.Health.Readiness)
 	p.path("health.livenessEndpointName", o.Health.Liveness)
-	p.when(o.Health.Readiness == o.Health.Liveness, "health: both endpoints are %s", o.Health.Liveness)
+	p.When(o.Health.Readiness == o.Health.Liveness, "health: both endpoints are %s", o.Health.Liveness)
 	if o.Webhooks {
 		p.webhooks(o)
 	}
@@ -231,37 +232,37 @@ func (o *Options) validate() []error {
 	return p
 }
 
-func (p *problems) address(name, address string) {
+func (p *Problems) address(name, address string) {
 	_, port, err := net.SplitHostPort(address)
-	p.when(address != "0" && (err != nil || port == ""), "%s: %q is not host:port, :port or 0", name, address)
+	p.When(address != "0" && (err != nil || port == ""), "%s: %q is not host:port, :port or 0", name, address)
 }
 
-func (p *problems) path(name, path string) {
-	p.when(!strings.HasPrefix(path, "/") || len(path) < 2, "%s: %q is not a path such as /readyz", name, path)
+func (p *Problems) path(name, path string) {
+	p.When(!strings.HasPrefix(path, "/") || len(path) < 2, "%s: %q is not a path such as /readyz", name, path)
 }
 
-func (p *problems) webhooks(o *Options) {
-	p.when(o.Webhook.Port < 1 || o.Webhook.Port > 65535, "--%s (webhook.port): %d is not between 1 and 65535", flagWebhookPort, o.Webhook.Port)
-	p.when(o.Webhook.CertDir == "", "--%s (webhook.certDir) is empty", flagWebhookCertDir)
+func (p *Problems) webhooks(o *Options) {
+	p.When(o.Webhook.Port < 1 || o.Webhook.Port > 65535, "--%s (webhook.port): %d is not between 1 and 65535", flagWebhookPort, o.Webhook.Port)
+	p.When(o.Webhook.CertDir == "", "--%s (webhook.certDir) is empty", flagWebhookCertDir)
 	c := o.Certificates
 	if !c.Internal {
 		return
 	}
-	p.when(c.Namespace == "", "--webhooks: the namespace of Service %s is not known: set POD_NAMESPACE, or provide a certificate with --%s",
+	p.When(c.Namespace == "", "--webhooks: the namespace of Service %s is not known: set POD_NAMESPACE, or provide a certificate with --%s",
 		c.ServiceName, flagWebhookCertDir)
-	p.when(c.ServiceName == "", "internalCertManagement.webhookServiceName is empty")
-	p.when(c.SecretName == "", "internalCertManagement.webhookSecretName is empty")
+	p.When(c.ServiceName == "", "internalCertManagement.webhookServiceName is empty")
+	p.When(c.SecretName == "", "internalCertManagement.webhookSecretName is empty")
 }
 
 // minimumLease is the shortest lease duration for which a slow API server does not cause a leader change.
 const minimumLease = 3 * time.Second
 
-func (p *problems) leader(l Leader) {
-	p.when(l.Namespace == "", "--%s (leaderElection.resourceNamespace) is missing: specify a namespace, or set POD_NAMESPACE", flagLeaseNamespace)
-	p.when(l.Name == "", "--%s (leaderElection.resourceName) is missing", flagLeaseName)
-	p.when(l.Lease < minimumLease, "--%s (leaderElection.leaseDuration): %s is below %s", flagLeaseDuration, l.Lease, minimumLease)
-	p.when(l.Renew < 0 || l.renew() >= l.Lease, "leaderElection.renewDeadline: %s is not below the leaseDuration of %s", l.renew(), l.Lease)
-	p.when(l.Retry < 0 || 2*l.retry() >= l.renew(), "leaderElection.retryPeriod: %s is not below half of the renewDeadline of %s", l.retry(), l.renew())
+func (p *Problems) leader(l Leader) {
+	p.When(l.Namespace == "", "--%s (leaderElection.resourceNamespace) is missing: specify a namespace, or set POD_NAMESPACE", flagLeaseNamespace)
+	p.When(l.Name == "", "--%s (leaderElection.resourceName) is missing", flagLeaseName)
+	p.When(l.Lease < minimumLease, "--%s (leaderElection.leaseDuration): %s is below %s", flagLeaseDuration, l.Lease, minimumLease)
+	p.When(l.Renew < 0 || l.renew() >= l.Lease, "leaderElection.renewDeadline: %s is not below the leaseDuration of %s", l.renew(), l.Lease)
+	p.When(l.Retry < 0 || 2*l.retry() >= l.renew(), "leaderElection.retryPeriod: %s is not below half of the renewDeadline of %s", l.retry(), l.renew())
 }
 
 // change returns a function that applies the options to a server's TLS configuration.

@@ -2,8 +2,6 @@
 package app
 
 import (
-	"errors"
-	"fmt"
 	"net"
 	"os"
 	"time"
@@ -112,34 +110,23 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	if o.Webhooks && o.Leader.Name == leads {
 		o.Leader.Name = besideName // not the Lease of an orchestrator for our own controller
 	}
-	errs = append(errs, o.validate()...)
-	return bootstrap.Join(errs)
+	return bootstrap.Join(append(errs, o.validate()...))
 }
 
 func (o *Options) validate() []error {
-	var errs []error
-	if o.Store.Address == "" {
-		errs = append(errs, errors.New("--valkey-address (valkey.address) is missing: give host:port of Valkey or Redis 7, or set VALKEY_ADDRESS"))
-	} else if _, port, err := net.SplitHostPort(o.Store.Address); err != nil || port == "" {
-		errs = append(errs, fmt.Errorf("--valkey-address (valkey.address): %q is not host:port", o.Store.Address))
-	}
-	if err := o.Store.TLS.Check(); err != nil {
-		errs = append(errs, fmt.Errorf("--valkey-tls-* (valkey.tls): %w", err))
-	}
-	if o.ValkeyPasswordSecret != "" && o.Store.PasswordFile == "" {
-		errs = append(errs, errors.New("--valkey-password-secret: also set --valkey-password-file, to which the password is copied"))
-	}
-	if o.ValkeyTLSSecret != "" && o.Store.TLS.CA == "" {
-		errs = append(errs, errors.New("--valkey-tls-secret: also set --valkey-tls-ca-file, to which the CA is copied"))
-	}
-	if o.ValkeyPasswordMaxAge != 0 && o.ValkeyPasswordMaxAge <= credentials.Overlap {
-		errs = append(errs, fmt.Errorf("--valkey-password-max-age must be 0 or longer than %s, for which the old password stays valid", credentials.Overlap))
-	}
-	if o.Webhooks && (o.Agents.Store.Address == "" || o.Agents.ExecImage == "") {
-		errs = append(errs, fmt.Errorf("--webhooks adds agents to Jobs: set --%s and --%s", supervise.FlagStoreAddress, supervise.FlagExecImage))
-	}
-	if !o.Leader.Elect {
-		errs = append(errs, errors.New("--leader-elect (leaderElection.leaderElect): must be true, because the store identifies the leader by its Lease"))
-	}
-	return errs
+	var p bootstrap.Problems
+	_, port, err := net.SplitHostPort(o.Store.Address)
+	p.When(o.Store.Address == "", "--valkey-address (valkey.address) is missing: give host:port of Valkey or Redis 7, or set VALKEY_ADDRESS")
+	p.When(o.Store.Address != "" && (err != nil || port == ""), "--valkey-address (valkey.address): %q is not host:port", o.Store.Address)
+	err = o.Store.TLS.Check()
+	p.When(err != nil, "--valkey-tls-* (valkey.tls): %w", err)
+	p.When(o.ValkeyPasswordSecret != "" && o.Store.PasswordFile == "",
+		"--valkey-password-secret: also set --valkey-password-file, to which the password is copied")
+	p.When(o.ValkeyTLSSecret != "" && o.Store.TLS.CA == "", "--valkey-tls-secret: also set --valkey-tls-ca-file, to which the CA is copied")
+	p.When(o.ValkeyPasswordMaxAge != 0 && o.ValkeyPasswordMaxAge <= credentials.Overlap,
+		"--valkey-password-max-age must be 0 or longer than %s, for which the old password stays valid", credentials.Overlap)
+	p.When(o.Webhooks && (o.Agents.Store.Address == "" || o.Agents.ExecImage == ""),
+		"--webhooks adds agents to Jobs: set --%s and --%s", supervise.FlagStoreAddress, supervise.FlagExecImage)
+	p.When(!o.Leader.Elect, "--leader-elect (leaderElection.leaderElect): must be true, because the store identifies the leader by its Lease")
+	return p
 }
