@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
@@ -99,18 +99,17 @@ const debounce = 100 * time.Millisecond
 // podHandler records lost pods, and enqueues the JobSet of a pod that is lost or terminating, in O(1) per event. It
 // ignores all other pod changes.
 func (r *Reconciler) podHandler() handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requeue.Queue) {
 			r.sawPod(e.Object, false, q)
 			r.sawMember(e.Object, q)
 		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { r.sawPod(e.ObjectNew, false, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { r.sawPod(e.Object, true, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requeue.Queue) { r.sawPod(e.ObjectNew, false, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requeue.Queue) { r.sawPod(e.Object, true, q) },
 	}
 }
 
-func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+func (r *Reconciler) sawPod(obj client.Object, gone bool, q requeue.Queue) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return
@@ -149,7 +148,7 @@ func isSpare(pod *workload.Pod) bool {
 
 // sawMember enqueues the group of a pod if this process does not know the group: its pod with index 0 may have been
 // deleted while no orchestrator was running.
-func (r *Reconciler) sawMember(pod client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+func (r *Reconciler) sawMember(pod client.Object, q requeue.Queue) {
 	uid, kind := ownerOfPod(pod)
 	if kind != inplace.PodKind || kind != r.Kind.GVK.Kind || pod.GetAnnotations()[v1alpha2.LedByKey] != r.Kind.Installation || r.Groups.get(uid) != nil {
 		return

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/plan"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/podset"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 // create creates the missing components in order. It first records their names in the status, so that a crash never leaves an unknown
@@ -155,7 +156,7 @@ func (r *Reconciler) takeOver(ctx context.Context, aw *v1beta2.AppWrapper, ref r
 	if err := r.Live.Get(ctx, ref.NamespacedName, object); err != nil {
 		return policy.Outcome{Err: fmt.Sprintf("%s exists, but could not be read: %v", ref, err)}
 	}
-	owner := owningAppWrapper(object)
+	owner := requeue.Controller(object, kind)
 	switch {
 	case object.DeletionTimestamp == nil && metav1.IsControlledBy(object, aw):
 		return policy.Outcome{}

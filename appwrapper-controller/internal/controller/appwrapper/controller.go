@@ -56,6 +56,8 @@ import (
 // Name is the name of the controller in logs and metrics, and the reporter of its events.
 const Name = "appwrapper"
 
+var kind = v1beta2.GroupVersion.WithKind(v1beta2.Kind)
+
 type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
@@ -133,7 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctr
 // continue, and the message says what blocks them. Failed deletions are retried in the next reconcile.
 func (r *Reconciler) apply(ctx context.Context, s *scope, d *policy.Decision) (ctrl.Result, error) {
 	if d.Do != policy.Nothing {
-		if current, err := requeue.IsCurrent(ctx, r.Live, v1beta2.GroupVersion.WithKind(v1beta2.Kind), s.aw); err != nil || !current {
+		if current, err := requeue.IsCurrent(ctx, r.Live, kind, s.aw); err != nil || !current {
 			return ctrl.Result{RequeueAfter: requeue.Stale}, err
 		}
 	}

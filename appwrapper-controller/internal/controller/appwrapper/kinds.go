@@ -17,14 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 // errKindGone means that the API server does not serve the kind, so it has no objects.
@@ -36,8 +34,6 @@ type reference struct {
 }
 
 func (r reference) String() string { return r.Kind + " " + r.Name }
-
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // kinds reads wrapped objects. It starts to watch a kind when the first object of that kind is read. If the controller is not allowed to
 // watch a kind, its objects are read live. Pods come from the cache of all pods.
@@ -52,12 +48,12 @@ type kinds struct {
 	finished *lru.Cache
 
 	mu      sync.Mutex
-	queue   queue
+	queue   requeue.Queue
 	watched map[schema.GroupVersionKind]cache.Informer
 }
 
 // start receives the controller's queue before the first reconcile.
-func (k *kinds) start(_ context.Context, q queue) error {
+func (k *kinds) start(_ context.Context, q requeue.Queue) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.queue = q
@@ -139,7 +135,7 @@ func (k *kinds) deleted(o any) {
 		o = gone.Obj
 	}
 	if u, ok := o.(*unstructured.Unstructured); ok {
-		if owner := owningAppWrapper(u); owner != nil {
+		if owner := requeue.Controller(u, kind); owner != nil {
 			k.record(owner.UID, referenceTo(u), u, health.Of(u))
 		}
 	}
@@ -147,12 +143,8 @@ func (k *kinds) deleted(o any) {
 }
 
 func (k *kinds) enqueue(o any) {
-	object, ok := o.(metav1.Object)
-	if !ok {
-		return
-	}
-	if owner := owningAppWrapper(object); owner != nil {
-		k.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: owner.Name}})
+	if object, ok := o.(metav1.Object); ok {
+		requeue.AddController(k.queue, object, kind, 0)
 	}
 }
 
@@ -185,15 +177,6 @@ func (k *kinds) forget(ctx context.Context, kind schema.GroupVersionKind) error 
 		}
 	}
 	return errKindGone
-}
-
-func owningAppWrapper(object metav1.Object) *metav1.OwnerReference {
-	owner := metav1.GetControllerOfNoCopy(object)
-	kind := v1beta2.GroupVersion.WithKind(v1beta2.Kind).GroupKind()
-	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != kind {
-		return nil
-	}
-	return owner
 }
 
 // maxFinishedObjects limits the number of records. A record is needed only between a deletion and the next reconcile.

@@ -8,8 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
@@ -41,13 +40,13 @@ func CacheOptions() cache.Options {
 // AddIndexes adds the cache indexes that the reconciler needs.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	byOwner := func(o client.Object) []string {
-		if ref := owner(o); ref != nil {
+		if ref := requeue.Controller(o, kind); ref != nil {
 			return []string{string(ref.UID)}
 		}
 		return nil
 	}
-	for _, kind := range []client.Object{&corev1.Pod{}, &corev1.Service{}} {
-		if err := indexer.IndexField(ctx, kind, ownerIndex, byOwner); err != nil {
+	for _, owned := range []client.Object{&corev1.Pod{}, &corev1.Service{}} {
+		if err := indexer.IndexField(ctx, owned, ownerIndex, byOwner); err != nil {
 			return err
 		}
 	}
@@ -107,16 +106,14 @@ func stripService(full *corev1.Service) *corev1.Service {
 // debounce delays the reconcile after a pod event, so that pods that start or fail at the same time require only one reconcile.
 const debounce = 50 * time.Millisecond
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
 // onEvents calls enqueue when an object is created or deleted, or when a field that the policy reads changes.
 func onEvents[T client.Object](
-	enqueue func(context.Context, queue, T), changed func(before, after T) bool,
+	enqueue func(context.Context, requeue.Queue, T), changed func(before, after T) bool,
 ) handler.TypedEventHandler[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q queue) { enqueue(ctx, q, e.Object) },
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q queue) { enqueue(ctx, q, e.Object) },
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q queue) {
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q requeue.Queue) { enqueue(ctx, q, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q requeue.Queue) { enqueue(ctx, q, e.Object) },
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q requeue.Queue) {
 			if changed(e.ObjectOld, e.ObjectNew) {
 				enqueue(ctx, q, e.ObjectNew)
 			}
@@ -125,10 +122,8 @@ func onEvents[T client.Object](
 }
 
 // enqueue enqueues the job that controls an object.
-func enqueue[T client.Object](_ context.Context, q queue, object T) {
-	if ref := owner(object); ref != nil {
-		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: ref.Name}}, debounce)
-	}
+func enqueue[T client.Object](_ context.Context, q requeue.Queue, object T) {
+	requeue.AddController(q, object, kind, debounce)
 }
 
 func podChanged(before, after *corev1.Pod) bool {
@@ -142,7 +137,7 @@ func nodeChanged(before, after *corev1.Node) bool {
 }
 
 // enqueueNode enqueues the jobs that have pods on a node.
-func (r *Reconciler) enqueueNode(ctx context.Context, q queue, node *corev1.Node) {
+func (r *Reconciler) enqueueNode(ctx context.Context, q requeue.Queue, node *corev1.Node) {
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, client.MatchingFields{podcache.NodeIndex: node.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "Failed to list the pods of a node, not reconciling their jobs", "node", node.Name)

@@ -36,6 +36,8 @@ import (
 // another controller for the kind, which is named elasticjob.
 const Name = "elastic-job-controller"
 
+var kind = v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)
+
 // Options configures a Reconciler.
 type Options struct {
 	// Client reads from the cache and writes to the API server.
@@ -106,7 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (c
 	if written {
 		r.report(s, d)
 	} else if len(d.Create)+len(d.Delete) > 0 || d.RemoveJob { // no status write has confirmed that the job is current
-		if current, err := requeue.IsCurrent(ctx, r.Live, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind), job); err != nil || !current {
+		if current, err := requeue.IsCurrent(ctx, r.Live, kind, job); err != nil || !current {
 			return ctrl.Result{RequeueAfter: requeue.Stale}, err
 		}
 	}

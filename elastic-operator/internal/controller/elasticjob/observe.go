@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -133,13 +132,4 @@ func readNode(ctx context.Context, reader client.Reader, name string) (*corev1.N
 		return nil, client.IgnoreNotFound(fmt.Errorf("getting node %s: %w", name, err))
 	}
 	return node, nil
-}
-
-// owner returns the reference to the ElasticJob that controls an object, or nil.
-func owner(o metav1.Object) *metav1.OwnerReference {
-	ref := metav1.GetControllerOfNoCopy(o)
-	if ref == nil || ref.Kind != v1alpha1.Kind || ref.APIVersion != v1alpha1.GroupVersion.String() {
-		return nil
-	}
-	return ref
 }

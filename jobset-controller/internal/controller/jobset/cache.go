@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -23,6 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 const (
@@ -61,12 +61,13 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	)
 }
 
+var owners = v1alpha2.GroupVersion.WithKind("JobSet")
+
 func controllingJobSet(object client.Object) []string {
-	owner := metav1.GetControllerOfNoCopy(object)
-	if owner == nil || owner.APIVersion != v1alpha2.GroupVersion.String() || owner.Kind != "JobSet" {
-		return nil
+	if owner := requeue.Controller(object, owners); owner != nil {
+		return []string{string(owner.UID)}
 	}
-	return []string{string(owner.UID)}
+	return nil
 }
 
 // These functions keep only the fields that this program uses, because thousands of objects are held in memory. They
@@ -162,32 +163,18 @@ func debounce(job client.Object) time.Duration {
 
 // jobEvents enqueues the JobSets of Jobs: immediately if a Job fails, otherwise debounced.
 func jobEvents() handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(q, e.Object, debounce(e.Object)) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, e.Object, debounce(e.Object)) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			if fails(e.ObjectNew) && !fails(e.ObjectOld) {
-				enqueue(q, e.ObjectNew, 0)
-				return
-			}
-			enqueue(q, e.ObjectNew, debounce(e.ObjectNew))
-		},
-	}
+	return requeue.OnEvents(func(q requeue.Queue, before, job client.Object) {
+		wait := debounce(job)
+		if before != nil && fails(job) && !fails(before) {
+			wait = 0
+		}
+		requeue.AddController(q, job, owners, wait)
+	})
 }
 
 func fails(object client.Object) bool {
 	job, ok := object.(*batchv1.Job)
 	return ok && policy.FailureOf(job) != nil
-}
-
-func enqueue(q workqueue.TypedRateLimitingInterface[reconcile.Request], object client.Object, after time.Duration) {
-	if len(controllingJobSet(object)) == 0 {
-		return
-	}
-	q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{
-		Namespace: object.GetNamespace(), Name: metav1.GetControllerOfNoCopy(object).Name,
-	}}, after)
 }
 
 // podEvents enqueues the JobSet that a pod claims to belong to.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 // jobIndex finds pods by the UID of the Job that controls them, because names are reused and anyone can set labels.
@@ -26,7 +27,7 @@ const (
 // AddIndexes adds the indexes used by the reconciler and Domains.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &corev1.Pod{}, jobIndex, func(pod client.Object) []string {
-		if job := controllingJob(pod); job != nil && exclusive.Topology(pod) != "" {
+		if job := requeue.Controller(pod, jobs); job != nil && exclusive.Topology(pod) != "" {
 			return entries(string(job.UID), pod.(*corev1.Pod))
 		}
 		return nil
@@ -43,13 +44,7 @@ func entries(job string, pod *corev1.Pod) []string {
 	return []string{job, job + placed}
 }
 
-func controllingJob(pod client.Object) *metav1.OwnerReference {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || owner.APIVersion != "batch/v1" || owner.Kind != "Job" {
-		return nil
-	}
-	return owner
-}
+var jobs = batchv1.SchemeGroupVersion.WithKind("Job")
 
 // Domains looks up the topology domains of pods in the cache.
 type Domains struct{ Client client.Reader }

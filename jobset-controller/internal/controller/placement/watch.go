@@ -1,22 +1,19 @@
 package placement
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 // A reconcile reads all pods of a Job, so a reconcile for each of a thousand pods would read a million. Events for the
@@ -42,21 +39,11 @@ func debounce(pod *corev1.Pod) time.Duration {
 
 // podEvents enqueues the Jobs of exclusively placed pods.
 func podEvents() handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	enqueue := func(object client.Object, q queue) {
-		pod, is := object.(*corev1.Pod)
-		if !is || exclusive.Topology(pod) == "" {
-			return
+	return requeue.OnEvents(func(q requeue.Queue, _, object client.Object) {
+		if pod, is := object.(*corev1.Pod); is && exclusive.Topology(pod) != "" {
+			requeue.AddController(q, pod, jobs, debounce(pod))
 		}
-		if job := controllingJob(pod); job != nil {
-			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: job.Name}}, debounce(pod))
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { enqueue(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, q) },
-	}
+	})
 }
 
 // relevantChanges selects pod changes that could affect a decision. A reconcile reads all pods of a Job, and most

@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -201,21 +200,14 @@ func (r *Reconciler) dropFailed(pod *corev1.Pod) {
 	}
 }
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
 // watchPods enqueues every changed pod, and records pods that have failed.
 func (r *Reconciler) watchPods() handler.EventHandler {
-	enqueue := func(pod client.Object, q queue) {
-		if pod, ok := pod.(*corev1.Pod); ok {
+	return requeue.OnEvents(func(q requeue.Queue, _, o client.Object) {
+		if pod, ok := o.(*corev1.Pod); ok {
 			r.noteFailed(pod)
 		}
-		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(pod)})
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { enqueue(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, q) },
-	}
+		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+	})
 }
 
 // reconcile handles the pod that currently has this name. If an earlier pod with the name has failed and is now deleted or terminating, it

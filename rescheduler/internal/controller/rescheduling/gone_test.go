@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
 // rejected changes the pod to one rejected by its kubelet, for example because of a forbidden sysctl.
@@ -23,7 +24,7 @@ func rejected(pod *corev1.Pod) {
 
 // requests collects what a watch enqueues.
 type requests struct {
-	queue
+	requeue.Queue
 	keys []client.ObjectKey
 }
 
