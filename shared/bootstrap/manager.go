@@ -262,3 +262,13 @@ func NamespaceOf(ctx context.Context, obj metav1.Object) string {
 	}
 	return obj.GetNamespace()
 }
+
+// NoValidation allows all updates and deletions. Validators embed it and define the checks that they need.
+type NoValidation[T any] struct{}
+
+func (NoValidation[T]) ValidateUpdate(context.Context, T, T) (admission.Warnings, error) {
+	return nil, nil
+}
+func (NoValidation[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) {
+	return nil, nil
+}

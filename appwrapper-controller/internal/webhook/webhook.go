@@ -28,6 +28,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/podset"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/review"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
 // Limits on the number of pod sets in a workload.
@@ -53,11 +54,6 @@ func (w appWrappers) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper)
 	v.total()
 	v.signature()
 	return append(v.warnings, w.annotations(aw)...), v.errs.ToAggregate()
-}
-
-// ValidateDelete allows every deletion. The webhook is not registered for deletions.
-func (appWrappers) ValidateDelete(context.Context, *v1beta2.AppWrapper) (admission.Warnings, error) {
-	return nil, nil
 }
 
 // annotations warns about invalid annotations. The defaults apply instead, so the workload is not rejected because of them.
@@ -341,6 +337,7 @@ func Register(mgr ctrl.Manager, config settings.AppWrapper, reviews *review.Revi
 }
 
 type appWrappers struct {
+	bootstrap.NoValidation[*v1beta2.AppWrapper]
 	queue    string // default queue, may be empty
 	operator settings.FaultTolerance
 	access   client.Client // for access reviews; nil if access is not checked

@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/validation"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
 // +kubebuilder:webhook:path=/validate-jobset-x-k8s-io-v1alpha2-jobset,mutating=false,failurePolicy=fail,sideEffects=None,groups=jobset.x-k8s.io,resources=jobsets,verbs=create;update,versions=v1alpha2,name=vjobset.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
@@ -37,6 +38,7 @@ func RegisterJobSet(mgr ctrl.Manager, live client.Reader, agents inject.Settings
 }
 
 type jobSets struct {
+	bootstrap.NoValidation[*v1alpha2.JobSet]
 	agents   inject.Settings
 	features policy.Features
 	live     client.Reader // nil to skip checks against the cluster
@@ -62,11 +64,6 @@ func (v jobSets) ValidateUpdate(_ context.Context, old, js *v1alpha2.JobSet) (ad
 	said := func(warning string) bool { return slices.Contains(saidBefore, warning) }
 	errs = append(validation.Update(old, js, v.features), slices.DeleteFunc(errs, known)...)
 	return slices.DeleteFunc(warnings, said), invalid(js, errs)
-}
-
-// ValidateDelete is never called.
-func (jobSets) ValidateDelete(context.Context, *v1alpha2.JobSet) (admission.Warnings, error) {
-	return nil, nil
 }
 
 func (v jobSets) validate(js *v1alpha2.JobSet) (field.ErrorList, admission.Warnings) {

@@ -26,11 +26,14 @@ type Domains interface {
 
 // RegisterPod serves the webhooks that place the pods of JobSets exclusively.
 func RegisterPod(mgr ctrl.Manager, domains Domains) error {
-	w := pods{domains}
+	w := pods{domains: domains}
 	return ctrl.NewWebhookManagedBy(mgr, &corev1.Pod{}).WithDefaulter(w).WithValidator(w).Complete()
 }
 
-type pods struct{ domains Domains }
+type pods struct {
+	bootstrap.NoValidation[*corev1.Pod]
+	domains Domains
+}
 
 // Default makes a pod a leader or a follower. It ignores a pod whose controller is not a Job, regardless of its
 // annotations.
@@ -65,14 +68,4 @@ func (w pods) ValidateCreate(_ context.Context, pod *corev1.Pod) (admission.Warn
 	}
 	return nil, apierrors.NewForbidden(corev1.Resource("pods"), pod.Name, fmt.Errorf(
 		"it requests exclusive placement in %s, and another client removed the settings that the JobSet controller added for it", exclusive.Topology(pod)))
-}
-
-// ValidateUpdate is never called.
-func (pods) ValidateUpdate(context.Context, *corev1.Pod, *corev1.Pod) (admission.Warnings, error) {
-	return nil, nil
-}
-
-// ValidateDelete is never called.
-func (pods) ValidateDelete(context.Context, *corev1.Pod) (admission.Warnings, error) {
-	return nil, nil
 }

@@ -73,7 +73,7 @@ func TestDefault(t *testing.T) {
 		"a pod without the annotation":             {&corev1.Pod{}, domains{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := pods{c.domains}
+			w := pods{domains: c.domains}
 			if err := w.Default(t.Context(), c.pod); err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func placed(p *corev1.Pod) string {
 }
 
 func TestFollowerIsRejectedIfTheCacheFails(t *testing.T) {
-	err := pods{domains{}}.Default(t.Context(), exclusivePod("1"))
+	err := pods{domains: domains{}}.Default(t.Context(), exclusivePod("1"))
 	if !errors.Is(err, errDown) || !strings.Contains(err.Error(), "job a-w-0") {
 		t.Errorf("got %v", err)
 	}
