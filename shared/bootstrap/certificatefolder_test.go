@@ -41,7 +41,7 @@ func TestCertificateIsCopiedFromTheSecret(t *testing.T) {
 func TestUnchangedFileIsNotWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tls.crt")
 	long := time.Now().Add(-time.Hour)
-	if err := errors.Join(replaceFile(path, []byte("a")), os.Chtimes(path, long, long), replaceFile(path, []byte("a"))); err != nil {
+	if err := errors.Join(ReplaceFile(path, []byte("a")), os.Chtimes(path, long, long), ReplaceFile(path, []byte("a"))); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) < time.Minute {

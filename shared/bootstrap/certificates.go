@@ -152,15 +152,15 @@ func writeCertificate(folder string, data map[string][]byte) error {
 		return fmt.Errorf("creating the certificate folder: %w", err)
 	}
 	for _, name := range []string{keyFile, certificateFile} {
-		if err := replaceFile(filepath.Join(folder, name), data[name]); err != nil {
+		if err := ReplaceFile(filepath.Join(folder, name), data[name]); err != nil {
 			return fmt.Errorf("writing the certificate: %w", err)
 		}
 	}
 	return nil
 }
 
-// replaceFile replaces a file atomically if its content has changed.
-func replaceFile(path string, content []byte) error {
+// ReplaceFile replaces a file atomically if its content has changed.
+func ReplaceFile(path string, content []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 		return nil
 	}

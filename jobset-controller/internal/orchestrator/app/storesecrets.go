@@ -6,8 +6,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -109,15 +107,7 @@ func (s storeSecret) copy(ctx context.Context, live client.Reader) error {
 	if len(value) == 0 {
 		return fmt.Errorf("the Secret %s has data, but no key %s", s.name, s.key)
 	}
-	if old, err := os.ReadFile(s.file); err == nil && string(old) == string(value) {
-		return nil
-	}
-	next := filepath.Join(filepath.Dir(s.file), ".next-"+filepath.Base(s.file))
-	err := os.WriteFile(next, value, 0o600)
-	if err == nil {
-		err = os.Rename(next, s.file)
-	}
-	if err != nil {
+	if err := bootstrap.ReplaceFile(s.file, value); err != nil {
 		return fmt.Errorf("copying a store Secret: %w", err)
 	}
 	return nil
