@@ -38,6 +38,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/version"
 )
 
+// Permissions of all managers: the Lease, events, and the authorization of clients that read metrics.
+//
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
 // graceTime is how long controllers may take to finish. The rest of a pod's 30 s is left for the Lease and the servers.
 const graceTime = 20 * time.Second
 

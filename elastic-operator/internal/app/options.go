@@ -64,11 +64,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	return bootstrap.Join(append(o.Options.Complete(set, file.Config), o.Agents.Store.Check(o.Agents.StoreACL, v1alpha1.Kind)...))
 }
 
-//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... output:rbac:dir=../../../charts/elastic-operator/files/rbac
-
-// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=github.com/holdfast-project/holdfast/shared/bootstrap paths=../controller/... output:rbac:dir=../../../charts/elastic-operator/files/rbac
 
 // Run manages ElasticJobs until ctx is done. It fails if the API server does not serve ElasticJobs in time.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {

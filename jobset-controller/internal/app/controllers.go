@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
-//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... output:rbac:dir=../../../charts/jobset-controller/files/rbac
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=github.com/holdfast-project/holdfast/shared/bootstrap paths=../controller/... output:rbac:dir=../../../charts/jobset-controller/files/rbac
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../../charts/jobset-controller/files/webhook
 
 func (o *Options) addControllers(_ context.Context, mgr ctrl.Manager) error {
@@ -40,9 +40,6 @@ func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	)
 }
 
-// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
 // +kubebuilder:rbac:groups="",resources=secrets,namespace=system,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,resourceNames=jobset-webhook-server-cert,namespace=system,verbs=get;update
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations;mutatingwebhookconfigurations,verbs=list;watch

@@ -19,12 +19,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
-//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... paths=../webhook/... output:rbac:dir=../../../charts/rescheduler/files/rbac
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=github.com/holdfast-project/holdfast/shared/bootstrap paths=../controller/... paths=../webhook/... output:rbac:dir=../../../charts/rescheduler/files/rbac
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../../charts/rescheduler/files/webhook
 
-// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
 // +kubebuilder:rbac:groups="",resources=secrets,namespace=system,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,resourceNames=rescheduler-webhook-server-cert,namespace=system,verbs=get;update
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,verbs=list;watch

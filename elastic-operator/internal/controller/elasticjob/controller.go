@@ -30,7 +30,6 @@ import (
 // +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods;services,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Name is the name of the controller in logs, metrics and events. The upstream controller uses the same name. The Kueue framework runs
 // another controller for the kind, which is named elasticjob.

@@ -66,11 +66,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	return bootstrap.Join(errs)
 }
 
-//go:generate env GOWORK=off go tool -modfile=../../../../tools/codegen/go.mod controller-gen rbac:roleName=kueue-role,fileName=kueue.yaml paths=. paths=../integration output:rbac:dir=../../../../charts/elastic-operator/files/rbac
-
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
-// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+//go:generate env GOWORK=off go tool -modfile=../../../../tools/codegen/go.mod controller-gen rbac:roleName=kueue-role,fileName=kueue.yaml paths=. paths=github.com/holdfast-project/holdfast/shared/bootstrap paths=../integration output:rbac:dir=../../../../charts/elastic-operator/files/rbac
 
 // Run integrates ElasticJobs with Kueue until ctx is done. It fails if the API server does not serve both kinds in time.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
