@@ -29,7 +29,7 @@ func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
 		Over: isJobOver(job), LedBy: job.Annotations[v1alpha2.LedByKey], Suspended: ptr.Deref(spec.Suspend, false), Created: job.CreationTimestamp.Time, Pods: int64(ptr.Deref(spec.Parallelism, 1)),
 		Failures: job.Status.Failed, Spares: policy.IsSpares(job), Sidecar: inplace.HasSidecar(pod), Findable: spec.Template.Labels[podsKey(job)] != "",
 		Worker: inplace.WorkerContainer(pod), Store: inplace.StoreAddress(pod),
-		NoPods: noPods(job), MadePods: madePods(job), Indexes: int(ptr.Deref(spec.Completions, 0)),
+		Reserved: isReserved(job), MadePods: madePods(job), Indexes: int(ptr.Deref(spec.Completions, 0)),
 		Completed: inplace.Indexes(job.Status.CompletedIndexes), Failed: inplace.Indexes(ptr.Deref(job.Status.FailedIndexes, "")),
 	}
 	if at := job.Status.StartTime; at != nil {
@@ -76,24 +76,12 @@ func isJobOver(job *batchv1.Job) bool {
 	})
 }
 
-// noPods returns why only the Job controller may create pods for a Job, or "" if other programs may create them, too.
-func noPods(job *batchv1.Job) string {
+// isReserved reports whether only its controller may create pods for a Job: it is not the Job controller, the pods have no indexes, or
+// failures are counted for each index, in an annotation of each pod that is copied to its replacement.
+func isReserved(job *batchv1.Job) bool {
 	spec := &job.Spec
-	switch {
-	case !job.DeletionTimestamp.IsZero():
-		return "its Job is being deleted"
-	case ptr.Deref(spec.Suspend, false):
-		return "its Job is suspended"
-	case isJobOver(job):
-		return "its Job has finished"
-	case ptr.Deref(spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName:
-		return "its Job is managed by " + *spec.ManagedBy
-	case ptr.Deref(spec.CompletionMode, batchv1.NonIndexedCompletion) != batchv1.IndexedCompletion:
-		return "its Job has no completion indexes"
-	case spec.BackoffLimitPerIndex != nil:
-		return "its Job counts failures for each index" // in an annotation of each pod, copied to its replacement
-	}
-	return ""
+	return ptr.Deref(spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName ||
+		ptr.Deref(spec.CompletionMode, batchv1.NonIndexedCompletion) != batchv1.IndexedCompletion || spec.BackoffLimitPerIndex != nil
 }
 
 // madePods reports whether a Job has already created all of its pods once. A new Job creates them immediately, and a

@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestRefusal(t *testing.T) {
+func TestJobsThatAcceptPods(t *testing.T) {
 	condition := func(kind batchv1.JobConditionType, status corev1.ConditionStatus) func(*batchv1.Job) {
 		return func(j *batchv1.Job) {
 			j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: kind, Status: status})
@@ -20,33 +19,33 @@ func TestRefusal(t *testing.T) {
 	cases := map[string]struct {
 		change func(*batchv1.Job)
 		index  int
-		want   string
+		want   bool
 	}{
-		"a running Job":                        {func(*batchv1.Job) {}, 3, ""},
-		"however often its pods have failed":   {func(j *batchv1.Job) { j.Status.Failed = 1000 }, 3, ""},
-		"an index beyond its last":             {func(*batchv1.Job) {}, 4, "no such completion index"},
-		"one that is being deleted":            {func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time} }, 0, "being deleted"},
-		"one that is suspended":                {func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }, 0, "suspended"},
-		"one that was resumed":                 {condition(batchv1.JobSuspended, corev1.ConditionFalse), 0, ""},
-		"one that is complete":                 {condition(batchv1.JobComplete, corev1.ConditionTrue), 0, "finished"},
-		"one that has failed":                  {condition(batchv1.JobFailed, corev1.ConditionTrue), 0, "finished"},
-		"one that is about to fail":            {condition(batchv1.JobFailureTarget, corev1.ConditionTrue), 0, "finished"},
-		"one whose success criteria are met":   {condition(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue), 0, "finished"},
-		"one of another controller":            {func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") }, 0, "managed by kueue.x-k8s.io/multikueue"},
-		"one of the Job controller, by name":   {func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(batchv1.JobControllerName) }, 0, ""},
-		"one without indexes":                  {func(j *batchv1.Job) { j.Spec.CompletionMode = nil }, 0, "no completion indexes"},
-		"one with a limit for each index":      {func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = ptr.To[int32](1) }, 0, "for each index"},
-		"one that is about to create its pods": {func(j *batchv1.Job) { j.Status.Active = 0 }, 3, "about to create"},
-		"one that has created some of them":    {func(j *batchv1.Job) { j.Status.Active = 3 }, 3, "about to create"},
-		"one that has counted the loss":        {func(j *batchv1.Job) { j.Status.Active, j.Status.Failed = 3, 1 }, 3, ""},
+		"a running Job":                        {func(*batchv1.Job) {}, 3, true},
+		"however often its pods have failed":   {func(j *batchv1.Job) { j.Status.Failed = 1000 }, 3, true},
+		"an index beyond its last":             {func(*batchv1.Job) {}, 4, false},
+		"one that is being deleted":            {func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time} }, 0, false},
+		"one that is suspended":                {func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }, 0, false},
+		"one that was resumed":                 {condition(batchv1.JobSuspended, corev1.ConditionFalse), 0, true},
+		"one that is complete":                 {condition(batchv1.JobComplete, corev1.ConditionTrue), 0, false},
+		"one that has failed":                  {condition(batchv1.JobFailed, corev1.ConditionTrue), 0, false},
+		"one that is about to fail":            {condition(batchv1.JobFailureTarget, corev1.ConditionTrue), 0, false},
+		"one whose success criteria are met":   {condition(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue), 0, false},
+		"one of another controller":            {func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") }, 0, false},
+		"one of the Job controller, by name":   {func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(batchv1.JobControllerName) }, 0, true},
+		"one without indexes":                  {func(j *batchv1.Job) { j.Spec.CompletionMode = nil }, 0, false},
+		"one with a limit for each index":      {func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = ptr.To[int32](1) }, 0, false},
+		"one that is about to create its pods": {func(j *batchv1.Job) { j.Status.Active = 0 }, 3, false},
+		"one that has created some of them":    {func(j *batchv1.Job) { j.Status.Active = 3 }, 3, false},
+		"one that has counted the loss":        {func(j *batchv1.Job) { j.Status.Active, j.Status.Failed = 3, 1 }, 3, true},
 		"one that is counting the loss": {func(j *batchv1.Job) {
 			j.Status.Active, j.Status.UncountedTerminatedPods = 3, &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a"}}
-		}, 3, ""},
-		"one that waits for the pod to terminate": {func(j *batchv1.Job) { j.Status.Active, j.Status.Terminating = 3, ptr.To[int32](1) }, 3, ""},
-		"one with another finished index":         {func(j *batchv1.Job) { j.Status.Active, j.Status.Succeeded = 3, 1 }, 3, ""},
-		"an index that is completed":              {func(j *batchv1.Job) { j.Status.CompletedIndexes = "0,2-3" }, 3, "finished this completion index"},
-		"an index beside completed ones":          {func(j *batchv1.Job) { j.Status.CompletedIndexes = "0,2-3" }, 1, ""},
-		"an index that has failed permanently":    {func(j *batchv1.Job) { j.Status.FailedIndexes = ptr.To("1") }, 1, "finished this completion index"},
+		}, 3, true},
+		"one that waits for the pod to terminate": {func(j *batchv1.Job) { j.Status.Active, j.Status.Terminating = 3, ptr.To[int32](1) }, 3, true},
+		"one with another finished index":         {func(j *batchv1.Job) { j.Status.Active, j.Status.Succeeded = 3, 1 }, 3, true},
+		"an index that is completed":              {func(j *batchv1.Job) { j.Status.CompletedIndexes = "0,2-3" }, 3, false},
+		"an index beside completed ones":          {func(j *batchv1.Job) { j.Status.CompletedIndexes = "0,2-3" }, 1, true},
+		"an index that has failed permanently":    {func(j *batchv1.Job) { j.Status.FailedIndexes = ptr.To("1") }, 1, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,9 +57,8 @@ func TestRefusal(t *testing.T) {
 			}
 			c.change(job)
 			plain := jobOf("js", job, true)
-			got := plain.Refusal(c.index)
-			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-				t.Errorf("got %q, want %q", got, c.want)
+			if got := plain.Accepts(c.index); got != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
 			}
 		})
 	}

@@ -98,7 +98,7 @@ func (p *planner) heirOf(lost *workload.Pod) rounds.Slot {
 func (p *planner) needed(slot string) bool {
 	name, index := workload.JobOf(slot)
 	job := p.job(name)
-	if job == nil || !job.Current || job.Completed.Has(index) || job.Failed.Has(index) {
+	if job == nil || !job.Current || job.Ended(index) {
 		return false
 	}
 	return slices.ContainsFunc(p.group.Stages, func(s coordination.Stage) bool { return s.Has(slot) && p.group.HasEntered(s) })

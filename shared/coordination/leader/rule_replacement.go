@@ -60,10 +60,10 @@ func (p *planner) replaceLost() {
 // no need to query the API server or to check again. While the slot's worker runs in a spare, further pods are up to the Job,
 // because no round's timeout would end a series of pods that fail on startup.
 func (p *planner) dueForPod(at place) bool {
-	if at.job.Completed.Has(at.index) || at.job.Failed.Has(at.index) {
+	if at.job.Ended(at.index) {
 		return false
 	}
-	if at.job.Refusal(at.index) != "" {
+	if !at.job.Accepts(at.index) {
 		p.resyncIn(vacantEvery)
 		return false
 	}
@@ -89,7 +89,7 @@ func (p *planner) isVacant(at place) bool {
 	if p.Reads.Slots[at.slot].Failed || live == nil {
 		return false
 	}
-	if live.UID != at.job.UID || live.Refusal(at.index) != "" {
+	if live.UID != at.job.UID || !live.Accepts(at.index) {
 		p.resyncIn(vacantEvery)
 		return false
 	}

@@ -106,15 +106,7 @@ func (o *orchestrator) plainJob(j *job, current bool) workload.Job {
 		Name: j.name, UID: j.uid, Stage: j.entry.stage().Prefix, Generation: j.epoch, Current: current, Deleting: j.deleting, Suspended: j.suspended,
 		Created: moment(j.created), Started: moment(j.started), Pods: int64(len(j.seats)), Failures: int32(j.failures),
 		Sidecar: j.entry.Driver == CRI, Findable: true, Worker: "worker", MadePods: j.made, Indexes: len(j.seats),
-		Spares: j.spares,
-	}
-	switch {
-	case j.deleting || j.gone:
-		plain.NoPods = "its Job is being deleted"
-	case j.suspended:
-		plain.NoPods = "its Job is suspended"
-	case j.failed || j.complete():
-		plain.NoPods = "its Job has finished"
+		Spares: j.spares, Over: j.gone || j.failed || j.complete(),
 	}
 	for index, s := range j.seats {
 		if s.completed {

@@ -29,8 +29,7 @@ type Job struct {
 	Worker   string // name of the container that joins the group; empty if unknown
 	Store    string // store address that its pods use; empty if unknown
 
-	// NoPods is why only the Job controller may create pods for it; empty if other programs may do so, too.
-	NoPods    string
+	Reserved  bool // only the Job controller may create pods for it
 	MadePods  bool // the Job controller has created all of its pods at least once
 	Indexes   int  // number of completion indexes
 	Completed Indexes
@@ -45,21 +44,15 @@ func (s Indexes) Has(index int) bool {
 	return slices.ContainsFunc(s, func(r [2]int) bool { return r[0] <= index && index <= r[1] })
 }
 
-// Refusal returns why programs other than the Job controller must not create a pod for an index of a Job, or "" if they may. A pod
-// created for a suspended or finished Job would at best be deleted again.
-func (j *Job) Refusal(index int) string {
-	switch {
-	case j.NoPods != "":
-		return j.NoPods
-	case index < 0 || index >= j.Indexes:
-		return "its Job has no such completion index"
-	case j.Completed.Has(index) || j.Failed.Has(index):
-		return "its Job has finished this completion index"
-	case !j.MadePods:
-		return "its Job is about to create its pods"
-	}
-	return ""
+// Accepts reports whether programs other than the Job controller may create a pod for an index of a Job. A pod created for a suspended
+// or finished Job would at best be deleted again.
+func (j *Job) Accepts(index int) bool {
+	open := j.MadePods && !j.Reserved && !j.Deleting && !j.Suspended && !j.Over
+	return open && index >= 0 && index < j.Indexes && !j.Ended(index)
 }
+
+// Ended reports whether an index of a Job has completed or failed permanently.
+func (j *Job) Ended(index int) bool { return j.Completed.Has(index) || j.Failed.Has(index) }
 
 // Slot returns the slot of an index.
 func (j *Job) Slot(index int) string { return j.Name + "-" + strconv.Itoa(index) }
