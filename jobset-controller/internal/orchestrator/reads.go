@@ -109,7 +109,7 @@ func (x *run) readObjects(ctx context.Context, need leader.Need) {
 	}
 	version := ""
 	if len(need.Slots) > 0 {
-		version = x.newestVersion(need.Slots)
+		version = x.newestVersion()
 	}
 	for _, slots := range listsOf(need.Slots) {
 		reads = append(reads, func() (func(), error) {
@@ -117,11 +117,7 @@ func (x *run) readObjects(ctx context.Context, need leader.Need) {
 			pods, err := x.livePods(ctx, slots, version)
 			return func() {
 				for _, slot := range slots {
-					into := &r.Slots
-					if slot.Twin {
-						into = &r.Twins
-					}
-					set(into, slot.Slot, leader.SlotRead{At: at, Pods: pods[strconv.Itoa(slot.Index)], Failed: err != nil})
+					set(&r.Slots, slot.Slot, leader.SlotRead{At: at, Pods: pods[strconv.Itoa(slot.Index)], Failed: err != nil})
 				}
 			}, err
 		})
@@ -235,9 +231,9 @@ func (x *run) plain(job *batchv1.Job, current bool) workload.Job {
 	return jobOf(x.owner.GetName(), job, current)
 }
 
-// newestVersion returns the newest version of the group's pods, including those that were just lost, and of the pods since
-// which slots must be read. If two versions cannot be compared, it keeps the earlier one.
-func (x *run) newestVersion(slots []leader.SlotNeed) string {
+// newestVersion returns the newest version of the group's pods, including those that were just lost or created. If two versions cannot
+// be compared, it keeps the earlier one.
+func (x *run) newestVersion() string {
 	newest := ""
 	note := func(version string) {
 		if order, err := resourceversion.CompareResourceVersion(version, newest); newest == "" || err == nil && order > 0 {
@@ -250,8 +246,10 @@ func (x *run) newestVersion(slots []leader.SlotNeed) string {
 	for _, lost := range x.o.Lost {
 		note(lost.Pod.Version)
 	}
-	for _, slot := range slots {
-		note(slot.Since)
+	for _, done := range x.o.Done {
+		if done.Pod != nil {
+			note(done.Pod.Version)
+		}
 	}
 	return newest
 }

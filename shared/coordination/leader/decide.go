@@ -98,6 +98,7 @@ func (o *Observation) Record(m *Memory, a Action, r Result) {
 	case CreatePod:
 		slots := m.created.in(a.Round)
 		slots[a.Slot] = replacements{slots[a.Slot].created + 1, o.Began, r.OK()}
+		delete(o.Reads.Slots, a.Slot)
 	}
 }
 

@@ -115,10 +115,9 @@ type Reads struct {
 	// The current state in the API server, by name. A nil value means that the object does not exist or could not be read.
 	Pods map[string]*workload.Pod
 	Jobs map[string]*workload.Job
-	// Slots holds all of a slot's pods that are currently in the API server. Twins holds the same for a slot for which this
-	// reconcile has created a pod. A list that could not be read is absent.
+	// Slots holds all of a slot's pods that are currently in the API server. A slot for which this reconcile creates a pod is read
+	// again.
 	Slots map[string]SlotRead
-	Twins map[string]SlotRead
 }
 
 // SetHolder records which pod holds a slot. The slot's pods must be read after that, because otherwise a pod created between the

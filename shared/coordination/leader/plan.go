@@ -46,13 +46,11 @@ type Need struct {
 	Slots    []SlotNeed
 }
 
-// SlotNeed requests all pods of a slot.
+// SlotNeed requests all pods of a slot. The list must not be older than the pods in the Observation and those that this reconcile has created.
 type SlotNeed struct {
 	Slot  string
 	Job   *workload.Job
 	Index int
-	Since string // the list must be this version or newer; if empty, not older than the pods in the Observation
-	Twin  bool   // the result goes to Reads.Twins
 }
 
 func (n *Need) empty() bool {

@@ -121,9 +121,9 @@ func (p *planner) giveWay() {
 		if !is || !done.OK() {
 			continue
 		}
-		twins, known := p.Reads.Twins[a.Slot]
+		twins, known := p.Reads.Slots[a.Slot]
 		if !known {
-			p.plan.Need.Slots = append(p.plan.Need.Slots, SlotNeed{Slot: a.Slot, Job: a.Job, Index: a.Index, Since: done.Pod.Version, Twin: true})
+			p.plan.Need.Slots = append(p.plan.Need.Slots, SlotNeed{Slot: a.Slot, Job: a.Job, Index: a.Index})
 			continue
 		}
 		if slices.ContainsFunc(twins.Pods, func(other *workload.Pod) bool { return other.UID != done.Pod.UID && other.Outranks(done.Pod) }) {

@@ -179,12 +179,7 @@ func (o *orchestrator) readObjects(r *reconciliation, need leader.Need) {
 		set(&reads.Jobs, j.Name, live)
 	}
 	for _, slot := range need.Slots {
-		read := leader.SlotRead{At: moment(o.now), Pods: o.slotPods(r.js.uid, slot.Slot)}
-		if slot.Twin {
-			set(&reads.Twins, slot.Slot, read)
-			continue
-		}
-		set(&reads.Slots, slot.Slot, read)
+		set(&reads.Slots, slot.Slot, leader.SlotRead{At: moment(o.now), Pods: o.slotPods(r.js.uid, slot.Slot)})
 		r.seen[slot.Slot] = o.now
 	}
 }
