@@ -21,9 +21,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
+func jobOf(owner string, job *batchv1.Job, current bool) *workload.Job {
 	spec, pod := &job.Spec, &job.Spec.Template.Spec
-	j := workload.Job{
+	j := &workload.Job{
 		Name: job.Name, UID: string(job.UID), Stage: owner + "-" + job.Labels[v1alpha2.ReplicatedJobNameKey],
 		Generation: epoch.OfJob(job.Annotations), Current: current, Deleting: !job.DeletionTimestamp.IsZero(),
 		Over: isJobOver(job), LedBy: job.Annotations[v1alpha2.LedByKey], Suspended: ptr.Deref(spec.Suspend, false), Created: job.CreationTimestamp.Time, Pods: int64(ptr.Deref(spec.Parallelism, 1)),

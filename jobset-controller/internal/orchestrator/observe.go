@@ -72,7 +72,7 @@ func (x *run) view() (known bool, err error) {
 	for _, job := range current {
 		isCurrent[job] = true
 	}
-	x.o.Jobs = make([]workload.Job, len(x.jobs))
+	x.o.Jobs = make([]*workload.Job, len(x.jobs))
 	for i := range x.jobs {
 		x.o.Jobs[i] = jobOf(x.owner.GetName(), &x.jobs[i], isCurrent[&x.jobs[i]])
 	}

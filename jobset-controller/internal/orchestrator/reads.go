@@ -104,7 +104,7 @@ func (x *run) readObjects(ctx context.Context, need leader.Need) {
 		reads = append(reads, func() (func(), error) {
 			live, found, err := x.readJob(ctx, job.Name)
 			plain := x.plain(live, job.Current)
-			return func() { set(&r.Jobs, job.Name, ifFound(found, &plain)); x.live[job.Name] = live }, err
+			return func() { set(&r.Jobs, job.Name, ifFound(found, plain)); x.live[job.Name] = live }, err
 		})
 	}
 	version := ""
@@ -223,7 +223,7 @@ func (x *run) livePods(ctx context.Context, slots []leader.SlotNeed, version str
 	return pods, nil
 }
 
-func (x *run) plain(job *batchv1.Job, current bool) workload.Job {
+func (x *run) plain(job *batchv1.Job, current bool) *workload.Job {
 	if x.Kind.Alone {
 		child := inplace.ChildOf(job)
 		job = &child

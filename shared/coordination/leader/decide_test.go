@@ -61,7 +61,7 @@ func steady(change func(*scene)) *scene {
 			},
 			Joined: []int64{8}, Finished: []int64{0},
 		},
-		Jobs:  []workload.Job{{Name: "js-w-0", UID: "job", Stage: "js-w", Generation: 2, Current: true, Findable: true, MadePods: true, Indexes: 8, Pods: 8}},
+		Jobs:  []*workload.Job{{Name: "js-w-0", UID: "job", Stage: "js-w", Generation: 2, Current: true, Findable: true, MadePods: true, Indexes: 8, Pods: 8}},
 		Began: now, Incarnation: "fresh",
 	}}
 	for index := range 8 {
@@ -386,7 +386,7 @@ func TestSlotsAreReadAndFilledInChunks(t *testing.T) {
 func TestRejectedPodsCauseOneEvent(t *testing.T) {
 	s := settled(lose(3))
 	for _, index := range []int{1, 3} {
-		s.Record(&s.memory, CreatePod{Slot: fmt.Sprint("js-w-0-", index), Job: &s.Jobs[0], Index: index}, Result{Refused: "no quota"})
+		s.Record(&s.memory, CreatePod{Slot: fmt.Sprint("js-w-0-", index), Job: s.Jobs[0], Index: index}, Result{Refused: "no quota"})
 	}
 	events, _ := Report(&s.Observation, &s.memory, now)
 	const want = "worker js-w-0-1 and 1 more have no pods, and the API server rejected replacements (no quota); the owner creates pods after its back-off"

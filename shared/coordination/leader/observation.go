@@ -16,7 +16,7 @@ import (
 type Observation struct {
 	Began time.Time // start of the reconcile
 	Owner Owner
-	Jobs  []workload.Job  // Jobs of the owner
+	Jobs  []*workload.Job // Jobs of the owner
 	Pods  []*workload.Pod // pods that claim to belong to the owner, from the cache
 	Lost  []Loss          // losses observed since the last reconcile, ordered by slot
 	Token coordination.Token

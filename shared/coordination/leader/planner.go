@@ -202,8 +202,8 @@ func (p *planner) awaited() []int {
 func (p *planner) job(name string) *workload.Job {
 	if p.byName == nil {
 		p.byName = make(map[string]*workload.Job, len(p.Jobs))
-		for i := range p.Jobs {
-			p.byName[p.Jobs[i].Name] = &p.Jobs[i]
+		for _, job := range p.Jobs {
+			p.byName[job.Name] = job
 		}
 	}
 	return p.byName[name]
@@ -225,10 +225,8 @@ func (p *planner) write(want group.Wanted) {
 
 // podOf returns the pod with the given UID from the cache, or nil.
 func (p *planner) podOf(uid string) *workload.Pod {
-	for _, pod := range p.Pods {
-		if pod.UID == uid {
-			return pod
-		}
+	if i := slices.IndexFunc(p.Pods, func(pod *workload.Pod) bool { return pod.UID == uid }); i >= 0 {
+		return p.Pods[i]
 	}
 	return nil
 }

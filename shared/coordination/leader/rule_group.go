@@ -73,8 +73,7 @@ func (p *planner) entered() int64 {
 	}
 	var steps int64
 	for _, stage := range p.wanted.Stages {
-		for i := range p.Jobs {
-			job := &p.Jobs[i]
+		for _, job := range p.Jobs {
 			if job.Stage == stage.Prefix && !job.Spares && (job.Current || job.Deleting && job.Generation == p.Owner.Epoch.Epoch) {
 				steps = max(steps, stage.Step+1)
 				break

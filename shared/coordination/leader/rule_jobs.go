@@ -11,8 +11,8 @@ func (p *planner) deleteStaleJobs() {
 		}
 		return
 	}
-	for i := range p.Jobs {
-		if job := &p.Jobs[i]; !job.Deleting && p.Owner.Epoch.Stale(job.Generation) {
+	for _, job := range p.Jobs {
+		if !job.Deleting && p.Owner.Epoch.Stale(job.Generation) {
 			p.do(DeleteJob{Job: job, For: ForEpoch})
 		}
 	}
@@ -25,8 +25,7 @@ func (p *planner) moveLateJobs() {
 	if p.Owner.Served == nil || p.wanted == nil {
 		return
 	}
-	for i := range p.Jobs {
-		job := &p.Jobs[i]
+	for _, job := range p.Jobs {
 		switch {
 		case !job.Current || job.Over || job.LedBy != p.Owner.Served.Installation || job.Generation >= p.Owner.Epoch.Epoch:
 		case job.Suspended && job.Started.IsZero():

@@ -35,7 +35,7 @@ func (p *planner) marked(a Annotate, set bool) Annotate {
 		return a
 	}
 	level := recovering.LevelProcess // all agents are supervisors
-	if slices.ContainsFunc(p.Jobs, func(job workload.Job) bool { return job.Sidecar }) {
+	if slices.ContainsFunc(p.Jobs, func(job *workload.Job) bool { return job.Sidecar }) {
 		level = recovering.LevelGroup
 	}
 	state := recovering.State{Level: level, Reason: CauseText(p.group.Record.Cause), Deadline: p.clock.Start.Add(p.clock.Period)}

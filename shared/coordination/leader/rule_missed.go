@@ -25,8 +25,8 @@ func (p *planner) leaveMissed() {
 		return
 	}
 	var missed, led []*workload.Job
-	for i := range p.Jobs {
-		switch job := &p.Jobs[i]; {
+	for _, job := range p.Jobs {
+		switch {
 		case !job.Current:
 		case job.LedBy == s.Installation:
 			led = append(led, job)

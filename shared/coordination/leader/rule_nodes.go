@@ -68,8 +68,8 @@ func (p *planner) ending() (awaited, others []*workload.Pod) {
 		}
 	}
 	ours := map[string]bool{}
-	for i := range p.Jobs {
-		ours[p.Jobs[i].UID] = true
+	for _, job := range p.Jobs {
+		ours[job.UID] = true
 	}
 	for _, pod := range p.Pods {
 		switch {

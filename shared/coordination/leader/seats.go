@@ -120,10 +120,8 @@ func (p *planner) runningIn(slot string) []*workload.Pod {
 
 // jobOf returns the Job of a pod, or nil.
 func (p *planner) jobOf(pod *workload.Pod) *workload.Job {
-	for i := range p.Jobs {
-		if p.Jobs[i].UID == pod.Job {
-			return &p.Jobs[i]
-		}
+	if i := slices.IndexFunc(p.Jobs, func(job *workload.Job) bool { return job.UID == pod.Job }); i >= 0 {
+		return p.Jobs[i]
 	}
 	return nil
 }

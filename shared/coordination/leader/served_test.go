@@ -60,7 +60,7 @@ func deeds(p Plan) string {
 }
 
 func unprepared(s *scene) {
-	s.Jobs = append(s.Jobs, workload.Job{Name: "js-v-0", UID: "other", Stage: "js-v", Generation: 1, Current: true})
+	s.Jobs = append(s.Jobs, &workload.Job{Name: "js-v-0", UID: "other", Stage: "js-v", Generation: 1, Current: true})
 }
 
 // joining makes the workers join for the first time.

@@ -34,8 +34,7 @@ func (p *planner) remakes() bool {
 // group, have not formed or have left, and Jobs whose pods could not be found by their labels.
 func (p *planner) places() []place {
 	var places []place
-	for i := range p.Jobs {
-		job := &p.Jobs[i]
+	for _, job := range p.Jobs {
 		if !job.Current || !job.Findable || job.Spares {
 			continue
 		}

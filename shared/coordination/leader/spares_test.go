@@ -14,7 +14,7 @@ import (
 // withSpares returns a settled scene with two spares, s0 and s1, on their own nodes.
 func withSpares(change func(*scene)) *scene {
 	return settled(func(s *scene) {
-		s.Jobs = append(s.Jobs, workload.Job{Name: "js-w-spares", UID: "spares", Stage: "js-w", Generation: 2, Current: true, Findable: true, MadePods: true, Spares: true, Indexes: 2, Pods: 2})
+		s.Jobs = append(s.Jobs, &workload.Job{Name: "js-w-spares", UID: "spares", Stage: "js-w", Generation: 2, Current: true, Findable: true, MadePods: true, Spares: true, Indexes: 2, Pods: 2})
 		for n := range 2 {
 			spare := pod(n)
 			spare.Name, spare.UID, spare.Slot, spare.Job, spare.Node = fmt.Sprint("s", n), fmt.Sprint("spare", n), fmt.Sprint("js-w-spares-", n), "spares", fmt.Sprint("n", n)
@@ -45,7 +45,7 @@ func gone(index int, holder string) func(*scene) {
 		slot := fmt.Sprint("js-w-0-", index)
 		s.Reads.Holders = map[string]string{slot: holder}
 		s.Reads.Slots = map[string]SlotRead{slot: {At: now}}
-		s.Reads.Jobs = map[string]*workload.Job{"js-w-0": &s.Jobs[0]}
+		s.Reads.Jobs = map[string]*workload.Job{"js-w-0": s.Jobs[0]}
 	}
 }
 
@@ -69,7 +69,7 @@ func one(uid string, change func(*workload.Pod)) func(*scene) {
 
 // spares changes the Job of spares.
 func spares(change func(*workload.Job)) func(*scene) {
-	return func(s *scene) { change(&s.Jobs[len(s.Jobs)-1]) }
+	return func(s *scene) { change(s.Jobs[len(s.Jobs)-1]) }
 }
 
 func all(changes ...func(*scene)) func(*scene) {
@@ -197,19 +197,19 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 		"a waiting spare is lost": {withSpares(lost), ""},
 		"the leader creates only the first new pod of an assigned slot": {
 			withSpares(all(working, func(s *scene) {
-				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {At: now}}, map[string]*workload.Job{"js-w-0": &s.Jobs[0]}
+				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {At: now}}, map[string]*workload.Job{"js-w-0": s.Jobs[0]}
 				s.memory.created = roundPods{Round{s.Stored.State.Level.Generation, s.Stored.State.Level.Round}, map[string]replacements{"js-w-0-3": {created: 1, last: now.Add(-time.Minute), ok: true}}}
 			})), "",
 		},
 		"unless its creation has failed": {
 			withSpares(all(working, func(s *scene) {
-				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {At: now}}, map[string]*workload.Job{"js-w-0": &s.Jobs[0]}
+				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {At: now}}, map[string]*workload.Job{"js-w-0": s.Jobs[0]}
 				s.memory.created = roundPods{Round{s.Stored.State.Level.Generation, s.Stored.State.Level.Round}, map[string]replacements{"js-w-0-3": {created: 1, last: now.Add(-time.Minute)}}}
 			})), "create js-w-0-3 waits=true",
 		},
 		"the new pod of an assigned slot waits": {
 			withSpares(all(working, func(s *scene) {
-				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {At: now}}, map[string]*workload.Job{"js-w-0": &s.Jobs[0]}
+				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {At: now}}, map[string]*workload.Job{"js-w-0": s.Jobs[0]}
 			})), "create js-w-0-3 waits=true",
 		},
 		"if the store has lost the assignment, it is queried for the holder": {

@@ -173,8 +173,7 @@ func (o *orchestrator) readObjects(r *reconciliation, need leader.Need) {
 	for _, j := range need.Jobs {
 		var live *workload.Job
 		if found := o.findJob(j.UID); found != nil {
-			plain := o.plainJob(found, j.Current)
-			live = &plain
+			live = o.plainJob(found, j.Current)
 		}
 		set(&reads.Jobs, j.Name, live)
 	}

@@ -101,8 +101,8 @@ func (o *orchestrator) finishedSlots(js jobSet) []string {
 // moment converts a time of the simulation to the control plane's clock.
 func moment(at time.Duration) time.Time { return beginning.Add(at) }
 
-func (o *orchestrator) plainJob(j *job, current bool) workload.Job {
-	plain := workload.Job{
+func (o *orchestrator) plainJob(j *job, current bool) *workload.Job {
+	plain := &workload.Job{
 		Name: j.name, UID: j.uid, Stage: j.entry.stage().Prefix, Generation: j.epoch, Current: current, Deleting: j.deleting, Suspended: j.suspended,
 		Created: moment(j.created), Started: moment(j.started), Pods: int64(len(j.seats)), Failures: int32(j.failures),
 		Sidecar: j.entry.Driver == CRI, Findable: true, Worker: "worker", MadePods: j.made, Indexes: len(j.seats),

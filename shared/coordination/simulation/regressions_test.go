@@ -209,7 +209,7 @@ func TestRegressions(t *testing.T) {
 			r := &reconciliation{js: *s.api.current, seen: map[string]time.Duration{lost.slot: s.now}}
 			job := first.plainJob(lost.job, true)
 			for _, o := range []*orchestrator{first, second} {
-				o.createFor(r, leader.CreatePod{Slot: lost.slot, Job: &job, Round: leader.Round{Generation: 1, Round: 1}})
+				o.createFor(r, leader.CreatePod{Slot: lost.slot, Job: job, Round: leader.Round{Generation: 1, Round: 1}})
 			}
 			s.passes(0)
 			if n := s.podsIn(lost.slot); n != 1 {
@@ -284,7 +284,7 @@ func TestRegressions(t *testing.T) {
 				s.lose("%s is deleted already", left.name)
 			}
 			r, job := &reconciliation{js: read}, s.leader().plainJob(left, false)
-			s.leader().deleteJob(r, leader.DeleteJob{Job: &job, For: leader.ForEpoch})
+			s.leader().deleteJob(r, leader.DeleteJob{Job: job, For: leader.ForEpoch})
 			if !left.deleting {
 				s.lose("%s is not deleted", left.name)
 			}
@@ -528,7 +528,7 @@ func TestSecondPodOfASlotIsDetected(t *testing.T) {
 	r := &reconciliation{js: *s.api.current, seen: map[string]time.Duration{lost.slot: s.now}}
 	job := s.leader().plainJob(lost.job, true)
 	for _, reason := range []string{"one reason", "another"} {
-		s.leader().createFor(r, leader.CreatePod{Slot: lost.slot, Job: &job, Lost: []string{reason}})
+		s.leader().createFor(r, leader.CreatePod{Slot: lost.slot, Job: job, Lost: []string{reason}})
 	}
 	if s.breach == nil || s.breach.Invariant != "S15" {
 		t.Errorf("the breach is %v", s.breach)
