@@ -102,6 +102,18 @@ func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Resul
 
 var moot = leader.Result{Moot: true}
 
+// result returns the result of a call. If its object is gone, has been replaced or has changed, the action is moot. For example, if a pod
+// to delete exactly as observed has been bound to a node, the Job controller decides which pod to keep.
+func result(err error, doing string, args ...any) leader.Result {
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return moot
+	case err != nil:
+		return leader.Result{Err: fmt.Errorf("%s: %w", fmt.Sprintf(doing, args...), err)}
+	}
+	return leader.Result{}
+}
+
 func (x *run) release(ctx context.Context, a leader.Release) (leader.Result, error) {
 	level := x.o.Stored.State.Level
 	if err := x.Store.Release(ctx, string(x.owner.GetUID()), x.o.Token, level, a.Unit, a.Slot, a.Cause(), a.Heir); err != nil {
@@ -121,11 +133,7 @@ func (x *run) deletePod(ctx context.Context, a leader.DeletePod) leader.Result {
 	if a.Force() {
 		options = append(options, client.GracePeriodSeconds(0))
 	}
-	r := x.delete(ctx, pod, string(a.For), options...)
-	if a.Exactly && apierrors.IsConflict(r.Err) {
-		return moot // it has been bound to a node: the Job controller decides which pod to keep
-	}
-	return r
+	return x.delete(ctx, pod, string(a.For), options...)
 }
 
 // deleteJob deletes a Job in the foreground. Its owner recreates it.
@@ -135,14 +143,11 @@ func (x *run) deleteJob(ctx context.Context, a leader.DeleteJob) leader.Result {
 }
 
 func (x *run) delete(ctx context.Context, obj client.Object, purpose string, opts ...client.DeleteOption) leader.Result {
-	switch err := x.Client.Delete(ctx, obj, opts...); {
-	case apierrors.IsNotFound(err):
-		return moot
-	case err != nil:
-		return leader.Result{Err: fmt.Errorf("deleting %s: %w", obj.GetName(), err)}
+	r := result(x.Client.Delete(ctx, obj, opts...), "deleting %s", obj.GetName())
+	if r.OK() {
+		log.FromContext(ctx).Info("deleted", "kind", fmt.Sprintf("%T", obj), "name", obj.GetName(), "uid", obj.GetUID(), "for", purpose)
 	}
-	log.FromContext(ctx).Info("deleted", "kind", fmt.Sprintf("%T", obj), "name", obj.GetName(), "uid", obj.GetUID(), "for", purpose)
-	return leader.Result{}
+	return r
 }
 
 // createPod creates a pod to replace those that a slot has lost. If a pod with the same name exists, it was created for
@@ -176,13 +181,7 @@ func (x *run) moveJob(ctx context.Context, a leader.MoveJob) leader.Result {
 	moved := job.DeepCopy()
 	metav1.SetMetaDataAnnotation(&moved.ObjectMeta, epoch.Annotation, epoch.FormatNumber(a.Epoch))
 	metav1.SetMetaDataAnnotation(&moved.Spec.Template.ObjectMeta, epoch.Annotation, epoch.FormatNumber(a.Epoch))
-	switch err := patch(ctx, x.Client, job, moved); {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return moot
-	case err != nil:
-		return leader.Result{Err: fmt.Errorf("moving Job %s to epoch %d: %w", job.Name, a.Epoch, err)}
-	}
-	return leader.Result{}
+	return result(patch(ctx, x.Client, job, moved), "moving Job %s to epoch %d", job.Name, a.Epoch)
 }
 
 func (x *run) failOwner(ctx context.Context, a leader.FailOwner) leader.Result {
@@ -245,14 +244,11 @@ func (x *run) endPods(ctx context.Context, why string) leader.Result {
 func (x *run) annotatePod(ctx context.Context, a leader.AnnotatePod) leader.Result {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: x.owner.GetNamespace(), Name: a.Pod.Name}}
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, a.Pod.UID, v1alpha2.SlotKey, a.Slot))
-	switch err := x.Client.Patch(ctx, pod, patch, client.FieldOwner(FieldManager)); {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return moot
-	case err != nil:
-		return leader.Result{Err: fmt.Errorf("annotating pod %s with its slot %s: %w", a.Pod.Name, a.Slot, err)}
+	r := result(x.Client.Patch(ctx, pod, patch, client.FieldOwner(FieldManager)), "annotating pod %s with its slot %s", a.Pod.Name, a.Slot)
+	if r.OK() {
+		log.FromContext(ctx).Info("annotated a spare with its assigned slot", "slot", a.Slot, "pod", a.Pod.Name, "uid", a.Pod.UID)
 	}
-	log.FromContext(ctx).Info("annotated a spare with its assigned slot", "slot", a.Slot, "pod", a.Pod.Name, "uid", a.Pod.UID)
-	return leader.Result{}
+	return r
 }
 
 // annotations returns the annotations to write. An empty value removes the annotation.
