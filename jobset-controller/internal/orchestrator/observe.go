@@ -65,9 +65,6 @@ func (x *run) view() (known bool, err error) {
 	if x.o.Owner, known, err = x.Kind.View(x.owner, current); err != nil {
 		return false, err
 	}
-	if x.o.Owner.Served != nil {
-		x.o.Owner.Served.Missed, x.o.Owner.Served.Conflict = x.state.missed, x.conflict
-	}
 	isCurrent := make(map[*batchv1.Job]bool, len(current))
 	for _, job := range current {
 		isCurrent[job] = true
@@ -136,14 +133,14 @@ func (x *run) observeMissed(ctx context.Context) error {
 	}
 	m, _, _ := inplace.MemberOf(owner)
 	names := map[string]string{}
-	x.conflict = ""
 	for _, pod := range x.o.Pods {
-		if other, taken := names[pod.Slot]; taken && pod.Lives() {
-			x.conflict = fmt.Sprintf("pods %s and %s have the same index", other, pod.Name)
+		if !pod.Lives() {
+			continue
 		}
-		if pod.Lives() {
-			names[pod.Slot] = pod.Name
+		if other, taken := names[pod.Slot]; taken {
+			x.o.Conflict = fmt.Sprintf("pods %s and %s have the same index", other, pod.Name)
 		}
+		names[pod.Slot] = pod.Name
 	}
 	if len(names) == m.Size {
 		x.state.missed = nil
@@ -153,7 +150,7 @@ func (x *run) observeMissed(ctx context.Context) error {
 		}
 		x.state.missedListed = now
 	}
-	x.o.Owner.Served.Missed, x.o.Owner.Served.Conflict = x.state.missed, x.conflict
+	x.o.Missed = x.state.missed
 	return nil
 }
 

@@ -22,14 +22,13 @@ import (
 // run is one reconcile.
 type run struct {
 	*Reconciler
-	owner    client.Object
-	jobs     []batchv1.Job
-	state    *groupState
-	o        leader.Observation
-	began    map[string]time.Time // when a rule first planned its calls
-	live     map[string]*batchv1.Job
-	errs     []error // errors that do not end the reconcile
-	conflict string  // of a group declared by its pods
+	owner client.Object
+	jobs  []batchv1.Job
+	state *groupState
+	o     leader.Observation
+	began map[string]time.Time // when a rule first planned its calls
+	live  map[string]*batchv1.Job
+	errs  []error // errors that do not end the reconcile
 }
 
 // Credentials manages the store user of a group, given its owner; see credentials.Keeper.
@@ -141,7 +140,7 @@ func (x *run) plan() leader.Plan {
 
 // settle updates the state used by the watch and the metrics, and returns when to reconcile again.
 func (x *run) settle(key ownerKey, plan leader.Plan) time.Duration {
-	x.state.forms.Store(plan.Forms)
+	x.state.forms.Store(plan.Waits != nil)
 	x.Groups.observed(x.state, &plan, x.Kind.Jobs)
 	if plan.Over && plan.Group == nil {
 		x.Groups.forget(key)

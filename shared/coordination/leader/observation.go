@@ -19,7 +19,11 @@ type Observation struct {
 	Jobs  []*workload.Job // Jobs of the owner
 	Pods  []*workload.Pod // pods that claim to belong to the owner, from the cache
 	Lost  []Loss          // losses observed since the last reconcile, ordered by slot
-	Token coordination.Token
+	// Missed are the pods without an agent of a group declared by its pods. Conflict, if not empty, is another reason not to manage
+	// such a group as long as it has not run.
+	Missed   []Missed
+	Conflict string
+	Token    coordination.Token
 	// Incarnation is a random name, newly generated for each plan.
 	Incarnation string
 
@@ -78,10 +82,6 @@ type Served struct {
 	Alone bool
 	// Pods means that the owner is a pod of the group. The group ends when that pod does, and the pod cannot be marked as failed.
 	Pods bool
-	// Missed are the pods of such a group that have no agent. Conflict, if not empty, is another reason not to manage the group
-	// as long as it has not run.
-	Missed   []Missed
-	Conflict string
 	// Restarts and Counted are the numbers of recreations in the owner's status: all of them, and those that count towards
 	// maxRestarts.
 	Restarts, Counted int32

@@ -26,11 +26,12 @@ type Plan struct {
 	Counts []Count
 
 	// Set only in the last plan of a reconcile:
-	Group  *group.Summary       // nil if there is none
-	Waits  map[forming.Kind]int // what workers are waiting for before their first join, with the number of workers
-	Forms  bool                 // some workers have not joined yet since the group was opened
-	Over   bool                 // the owner wants no group
-	Resync time.Duration        // when to plan again if no event arrives earlier; 0 if not needed
+	Group *group.Summary // nil if there is none
+	// Waits counts the workers that have not joined yet since the group was opened, by what they are waiting for. It is nil if all have
+	// joined, and empty until it is time to name them.
+	Waits  map[forming.Kind]int
+	Over   bool          // the owner wants no group
+	Resync time.Duration // when to plan again if no event arrives earlier; 0 if not needed
 }
 
 // Need lists what must be read before planning can continue. After objects have been read, the group is read again, so that a

@@ -33,7 +33,7 @@ func (p *planner) form() {
 		p.memory.formation = formation{}
 		return
 	}
-	p.plan.Forms, p.plan.Waits = true, map[forming.Kind]int{}
+	p.plan.Waits = map[forming.Kind]int{}
 	for i := range steps {
 		if p.formStep(&steps[i]); len(p.plan.Actions) > 0 {
 			return

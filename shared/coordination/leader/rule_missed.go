@@ -53,24 +53,23 @@ func (p *planner) leaveMissed() {
 
 // leaveMissedPods is like leaveMissed, but for groups of pods without Jobs.
 func (p *planner) leaveMissedPods() {
-	s := p.Owner.Served
 	if p.group == nil || p.group.Joined < p.group.Size {
 		p.resyncIn(MissedEvery) // to list the pods again
 	}
 	deleted := false
 	switch {
-	case p.hasRun() && len(s.Missed) > 0 && p.due(&p.memory.missedChecked, MissedEvery):
-		for _, one := range s.Missed {
+	case p.hasRun() && len(p.Missed) > 0 && p.due(&p.memory.missedChecked, MissedEvery):
+		for _, one := range p.Missed {
 			deleted = p.do(DeletePod{Pod: one.Pod, Why: one.Why, For: ForMissed}) || deleted
 		}
 		if deleted {
-			p.event(true, EventMissedPods, missedPodsText(s.Missed)+"; deleting them, because the group waits for their workers")
+			p.event(true, EventMissedPods, missedPodsText(p.Missed)+"; deleting them, because the group waits for their workers")
 		}
 	case p.hasRun():
-	case s.Conflict != "":
-		p.refused, p.wanted = s.Conflict, nil
-	case len(s.Missed) > 0:
-		p.refused, p.wanted = missedPodsText(s.Missed), nil
+	case p.Conflict != "":
+		p.refused, p.wanted = p.Conflict, nil
+	case len(p.Missed) > 0:
+		p.refused, p.wanted = missedPodsText(p.Missed), nil
 		for _, pod := range p.Pods {
 			if pod.Lives() {
 				deleted = p.do(DeletePod{Pod: pod, Slot: pod.Slot, Why: "others have no agents", For: ForMissed}) || deleted

@@ -208,7 +208,7 @@ func TestAJobIsFilledOnceAfterAFullRecreation(t *testing.T) {
 
 func missedPod(s *scene) {
 	s.Owner.Served.Pods, s.Pods = true, s.Pods[:2]
-	s.Owner.Served.Missed = []Missed{{Pod: &workload.Pod{Name: "missed"}, Why: "created without an agent"}}
+	s.Missed = []Missed{{Pod: &workload.Pod{Name: "missed"}, Why: "created without an agent"}}
 }
 
 // A group of pods without Jobs is never managed partially: before it has run, the pods with agents are deleted; afterwards, the
@@ -221,10 +221,10 @@ func TestPodsWithoutAgents(t *testing.T) {
 		"in a forming group": {alone(func(s *scene) { missedPod(s); joining(s) }), "delete pod p0 for missed, delete pod p1 for missed"},
 		"in a running group": {alone(missedPod), "delete pod missed for missed"},
 		"in a group with two pods for one index": {
-			alone(func(s *scene) { missedPod(s); joining(s); s.Owner.Served.Conflict = "two pods" }), "drop",
+			alone(func(s *scene) { missedPod(s); joining(s); s.Conflict = "two pods" }), "drop",
 		},
 		"a conflict in a running group": {
-			alone(func(s *scene) { s.Owner.Served.Pods, s.Owner.Served.Conflict = true, "two pods" }), "say InSync",
+			alone(func(s *scene) { s.Owner.Served.Pods, s.Conflict = true, "two pods" }), "say InSync",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
