@@ -89,7 +89,7 @@ func (o *Observation) Record(m *Memory, a Action, r Result) {
 	switch a := a.(type) {
 	case Release:
 		if r.OK() && o.Stored != nil && a.Pod != "" {
-			m.released.note(o.Stored.State.Generation, a.Slot)
+			m.seen.release(o.Stored.State.Generation, a.Slot)
 		}
 	case WriteGroup:
 		if r.OK() && a.Reason == group.Opens && a.State.Round > 0 {

@@ -422,7 +422,7 @@ func TestLostPodIsReleasedOnceUnlessExpected(t *testing.T) {
 		"of a slot that is not in the group": {func(s *scene) { s.Lost[0].Pod.Slot = "js-w-0-99" }, 0},
 		"released before, and the fence is lost": {func(s *scene) {
 			s.Lost = nil
-			s.memory.released.note(2, rounds.Slot{Name: "js-w-0-3", Pod: "uid3"})
+			s.memory.seen.release(2, rounds.Slot{Name: "js-w-0-3", Pod: "uid3"})
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestALostPodThatExitedZeroIsNotFinished(t *testing.T) {
 	}
 	lost := waiting(time.Second, func(s *scene) {
 		completed(s)
-		s.memory.released.note(2, rounds.Slot{Name: "js-w-0-3", Pod: "uid3"})
+		s.memory.seen.release(2, rounds.Slot{Name: "js-w-0-3", Pod: "uid3"})
 	})
 	plans := lost.plans()
 	if lost.Stored.State.Started != 0 || deletedJob(plans) == "" {

@@ -18,9 +18,9 @@ import (
 //     and a pod or Job may be deleted a second time
 //   - formation: one event is repeated, and the pods of a step may be deleted a second time
 //   - created: one extra pod may be created for a slot
-//   - released: if the store has also lost its data, these pods are released again only when new pods want their slots. A worker that exited with
-//     code 0 because its pod was deleted counts as finished
-//   - given: if the store loses its data before a pod is annotated with its slot, only the pod's agent knows the slot
+//   - seen: if the store has also lost its data, these pods are released again only when new pods want their slots. A worker that exited with
+//     code 0 because its pod was deleted counts as finished.
+//     If it loses its data before a pod is annotated with its slot, only the pod's agent knows the slot
 //   - recoveredAt: if the round of the recovery is over, a slot may be assigned to a spare although its worker has not rejoined
 //     yet
 //   - repairs: no effect, because a repair does not outlive its reconcile
@@ -31,8 +31,7 @@ type Memory struct {
 	restart *restartMemory // nil if no restart is in progress
 	formation
 	created     roundPods
-	released    releasedPods
-	given       givenSlots
+	seen        seen
 	repairs     repairs
 	recoveredAt time.Time // when this process observed that the store had lost the group, or had been reset to an earlier state
 
@@ -139,51 +138,35 @@ func (r replacements) due() time.Time {
 // arrives reports whether a pod was created so recently that the cache may not have it yet.
 func (r replacements) arrives(now time.Time) bool { return r.ok && r.due().After(now) }
 
-// releasedPods are the pods that this process has released in a generation, with their slots, in the order of their release.
-type releasedPods struct {
+// seen is what this process has observed in one generation of the group.
+type seen struct {
 	generation int64
-	slots      []rounds.Slot
+	released   []rounds.Slot     // pods that it has released, with their slots, in the order of their release
+	given      map[string]string // slots assigned to pods in the store, by pod UID
 }
 
-func (p *releasedPods) note(generation int64, slot rounds.Slot) {
-	if p.generation != generation {
-		*p = releasedPods{generation: generation}
+// in returns what was observed in a generation, which is nothing if it is another one.
+func (s seen) in(generation int64) seen {
+	if s.generation != generation {
+		return seen{generation: generation}
 	}
-	if !slices.ContainsFunc(p.slots, func(known rounds.Slot) bool { return known.Pod == slot.Pod }) {
-		p.slots = append(p.slots, slot)
-	}
+	return s
 }
 
-// in returns the pods released in a generation.
-func (p *releasedPods) in(generation int64) []rounds.Slot {
-	if p.generation != generation {
-		return nil
-	}
-	return p.slots
-}
-
-// givenSlots maps pod UIDs to the slots assigned to them in the store in a generation, as far as this process has observed.
-type givenSlots struct {
-	generation int64
-	slots      map[string]string
-}
-
-// note adds the assignments in the store.
-func (g *givenSlots) note(generation int64, given []rounds.Seat) {
-	if g.generation != generation || g.slots == nil {
-		*g = givenSlots{generation, map[string]string{}}
-	}
-	for _, s := range given {
-		g.slots[s.Pod] = s.Name
+func (s *seen) release(generation int64, slot rounds.Slot) {
+	*s = s.in(generation)
+	if !slices.ContainsFunc(s.released, func(known rounds.Slot) bool { return known.Pod == slot.Pod }) {
+		s.released = append(s.released, slot)
 	}
 }
 
-// in returns the slots assigned in a generation, by pod UID.
-func (g *givenSlots) in(generation int64) map[string]string {
-	if g.generation != generation {
-		return nil
+func (s *seen) give(generation int64, given []rounds.Seat) {
+	if *s = s.in(generation); s.given == nil {
+		s.given = map[string]string{}
 	}
-	return g.slots
+	for _, seat := range given {
+		s.given[seat.Pod] = seat.Name
+	}
 }
 
 // repairs are the decisions that the ladder made in one reconcile. All of them are executed, even though the first ones would

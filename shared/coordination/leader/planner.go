@@ -73,7 +73,7 @@ func (p *planner) round() Round { return Round{p.group.Generation, p.group.Round
 // onlyEnded reports whether a Job counts a slot as finished only because the worker exited with code 0 when its pod was deleted. Such a pod was
 // released from the slot, which has had no other pod since.
 func (p *planner) onlyEnded(slot string) bool {
-	return slices.ContainsFunc(p.memory.released.in(int64(p.Owner.Epoch.Epoch)), func(r rounds.Slot) bool {
+	return slices.ContainsFunc(p.memory.seen.in(int64(p.Owner.Epoch.Epoch)).released, func(r rounds.Slot) bool {
 		pod := p.newest(slot)
 		return r.Name == slot && (pod == nil || pod.UID == r.Pod)
 	})

@@ -47,7 +47,7 @@ func (p *planner) giveUpLate() {
 func (p *planner) want() group.Wanted {
 	o, want := &p.Owner, *p.wanted
 	want.Token, want.Generation, want.Limit = p.Token, int64(o.Epoch.Epoch), int64(o.Budget.Left(o.Epoch.Base))
-	for _, slot := range p.memory.released.in(int64(o.Epoch.Epoch)) {
+	for _, slot := range p.memory.seen.in(int64(o.Epoch.Epoch)).released {
 		want.Fenced = append(want.Fenced, slot.Pod)
 	}
 	want.Finished = slices.DeleteFunc(slices.Clone(want.Finished), p.onlyEnded)

@@ -20,8 +20,8 @@ func (p *planner) releaseLost() {
 			p.releasedFor(slot.Name, slot, lost.Pod.Name, p.heirOf(lost.Pod))
 		}
 	}
-	p.memory.given.note(p.group.Generation, p.group.Given)
-	for _, slot := range p.memory.released.in(p.group.Generation) {
+	p.memory.seen.give(p.group.Generation, p.group.Given)
+	for _, slot := range p.memory.seen.in(p.group.Generation).released {
 		p.released(slot, "")
 	}
 }

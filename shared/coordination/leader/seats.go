@@ -61,7 +61,7 @@ func (p *planner) knownSlot(pod *workload.Pod) string {
 	if !pod.MayRun() || pod.Generation != p.Owner.Epoch.Epoch {
 		return ""
 	}
-	return cmp.Or(pod.Given, p.memory.given.in(int64(p.Owner.Epoch.Epoch))[pod.UID])
+	return cmp.Or(pod.Given, p.memory.seen.in(int64(p.Owner.Epoch.Epoch)).given[pod.UID])
 }
 
 // claimed returns the known assignments, which restore a group that the store has lost.
