@@ -25,6 +25,5 @@
 //	forming     workers that have not joined yet: what they are waiting for, and when that times out
 //	ladder      how to repair a slot that does not join, before all Jobs are recreated
 //	accounting  the cause of a restart, and how long its phases took
-//	members     groups whose members come and go
 //	workload    Jobs and pods as plain types
 package leader
