@@ -17,12 +17,8 @@ func TestFencedPodIsReplaced(t *testing.T) {
 	g.release(1, slotOf("js-w-0-1", 1))
 	g.reconcile()
 	g.wantPhase(coordination.Restarting, 1, 1)
-	g.pass(4 * time.Second)
-	g.wantDeleted()
-	g.wantEvents("restarting all 4 workers in place")
-	g.pass(2 * time.Second)
 	g.wantDeleted("pod js-w-0-1")
-	g.wantEvents("worker js-w-0-1 " + leader.Fenced)
+	g.wantEvents("restarting all 4 workers in place", "worker js-w-0-1 "+leader.Fenced)
 	gone := g.pod(0, 1)
 	gone.Finalizers = nil
 	g.must(g.c.Update(g.ctx, gone))
@@ -49,9 +45,7 @@ func TestFencedPodBesideALivingPodIsLeftToTheJobController(t *testing.T) {
 func TestReplacedLeaderDeletesNoFencedPod(t *testing.T) {
 	g := fourPods(t)
 	g.release(1, slotOf("js-w-0-1", 1))
-	g.reconcile()
 	g.takeOver(9)
-	g.clock.SetTime(g.clock.Now().Add(10 * time.Second))
 	_, _ = g.r.Reconcile(g.ctx, request())
 	g.wantDeleted()
 }

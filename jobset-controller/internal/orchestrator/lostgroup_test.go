@@ -26,10 +26,7 @@ func TestStoreLosesTheGroupWhileFencedPodsAreDeleted(t *testing.T) {
 	g := fourPods(t)
 	g.release(1, slotOf("js-w-0-1", 1))
 	g.release(1, slotOf("js-w-0-2", 1))
-	g.reconcile()
 	g.wipeOnPodRead()
-	g.pass(4 * time.Second)
-	g.clock.SetTime(g.clock.Now().Add(2 * time.Second))
 	g.reconcile()
 	g.group() // it is opened again immediately
 	g.wantDeleted()

@@ -25,7 +25,7 @@ import (
 //     yet
 //   - repairs: no effect, because a repair does not outlive its reconcile
 //   - holdersKnown, holding, seq: the store is queried once about the slots of all pods
-//   - holdersChecked, fencesChecked, nodesChecked, missedChecked: an expensive check runs early
+//   - holdersChecked, nodesChecked, missedChecked: an expensive check runs early
 //   - accounted: the history is read once more; an annotation on the owner records which restarts were already counted
 type Memory struct {
 	restart *restartMemory // nil if no restart is in progress
@@ -37,10 +37,10 @@ type Memory struct {
 
 	accounted rounds.Level // the level at which the history was last read; without a phase if it was never read
 
-	holdersKnown                                               time.Time       // pods created earlier hold their slots
-	holding                                                    map[string]bool // pods created since then that hold their slots
-	seq                                                        int64           // sequence number of the group when the holders were determined
-	holdersChecked, fencesChecked, nodesChecked, missedChecked time.Time
+	holdersKnown                                time.Time       // pods created earlier hold their slots
+	holding                                     map[string]bool // pods created since then that hold their slots
+	seq                                         int64           // sequence number of the group when the holders were determined
+	holdersChecked, nodesChecked, missedChecked time.Time
 }
 
 type deadline = grace.Deadline

@@ -1,54 +1,27 @@
 package leader
 
 import (
-	"time"
+	"slices"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-const (
-	// fencesEvery is how long a restart waits for slots before their pods are checked against the fences, and the interval between
-	// later checks. Checks are limited because each of them reads every slot from the store. They are less frequent while a group
-	// is forming, because its pods may take hours to arrive.
-	fencesEvery        = 5 * time.Second
-	fencesEveryForming = 20 * time.Second
-)
-
-// deleteFenced deletes pods that were released from their slots but are still the only pods of these slots. The store rejects
-// their reports, so the group would wait for them forever.
+// deleteFenced deletes pods that were released from their slots, unless a newer pod has the same index. The store rejects their
+// reports, so the group would wait for them forever, and a spare among them could never get a slot. Deleting a Job also deletes its
+// pods.
 func (p *planner) deleteFenced() {
-	waits := p.current() && (p.group.Phase == coordination.Forming || p.group.Phase == coordination.Restarting)
-	if !waits || p.group.Joined >= p.group.Size {
-		p.memory.fencesChecked = time.Time{}
+	if !p.active() {
 		return
 	}
-	every := fencesEveryForming
-	if p.group.Phase == coordination.Restarting {
-		every = fencesEvery
-		p.resyncIn(fencesEvery)
-	}
-	checked := &p.memory.fencesChecked
-	if checked.IsZero() { // the first check is due one period from now
-		*checked = p.Began.Add(-time.Nanosecond)
-		return
-	}
-	if !p.due(checked, every) {
-		return
-	}
-	missing, known := p.missing(p.awaited()...)
-	if !known {
-		return
-	}
-	var alone []victim
-	for _, slot := range missing {
-		s := p.ladderSlot(slot)
-		if s.Pod == nil || s.Job == nil || s.Job.Deleting || s.Pod.Job != s.Job.UID || !s.Pod.Lives() || !p.group.IsFenced(s.Pod.UID) {
+	var fenced []victim
+	for _, pod := range p.Pods {
+		gone := slices.ContainsFunc(p.Lost, func(lost Loss) bool { return lost.Pod.UID == pod.UID }) // but still in the cache
+		if gone || !pod.Lives() || !p.group.IsFenced(pod.UID) || p.newest(pod.Slot) != pod {
 			continue
 		}
-		if !p.tried(DeleteJob{Job: s.Job}) { // deleting a Job also deletes its pods
-			alone = append(alone, victim{slot: slot, pod: s.Pod, why: Fenced})
+		if job := p.jobOf(pod); job != nil && !job.Deleting && !p.tried(DeleteJob{Job: job}) {
+			fenced = append(fenced, victim{slot: p.slotOf(pod).Name, pod: pod, why: Fenced})
 		}
 	}
-	p.remove(alone, ForFence, func(_ victim, live *workload.Pod) bool { return live.Lives() })
+	p.remove(fenced, ForFence, func(_ victim, live *workload.Pod) bool { return live.Lives() })
 }

@@ -61,20 +61,9 @@ func (p *planner) giveAgain(slot string, pod *workload.Pod) (taken bool) {
 	return false
 }
 
-// giveSlots assigns slots without scheduled pods to spares, regardless of how the pods were lost. A fenced spare can never get a slot, so it is deleted,
-// and its Job replaces it.
+// giveSlots assigns slots without scheduled pods to spares, regardless of how the pods were lost.
 func (p *planner) giveSlots() {
-	if !p.gives() {
-		return
-	}
-	var fenced []victim
-	for _, pod := range p.Pods {
-		if p.worksIn(pod) == "" && p.group.IsFenced(pod.UID) && pod.Lives() {
-			fenced = append(fenced, victim{slot: pod.Slot, pod: pod, why: Fenced})
-		}
-	}
-	p.remove(fenced, ForFence, func(_ victim, live *workload.Pod) bool { return live.Lives() })
-	if len(p.spares()) == 0 {
+	if !p.gives() || len(p.spares()) == 0 {
 		return
 	}
 	var vacant []place

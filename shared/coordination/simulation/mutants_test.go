@@ -49,7 +49,7 @@ var mutants = map[string]struct {
 	"leader: the slot of a lost spare is not assigned again":            {"L2", Mutant{Plan: withoutHeirs}, func() Shape { return sparesIn(repairs(Exec), 1) }},
 	"leader: spares are not annotated":                                  {"L1 S17", Mutant{Plan: without(byRule("given"))}, spareLosses},
 	"leader: assigned slots are not restored after data loss":           {"L1 S17", Mutant{Plan: forgetsGiven}, spareStorm},
-	"leader: fenced spares are not deleted":                             {"L1", Mutant{Plan: without(byRule("spares"))}, spareLosses},
+	"leader: fenced spares are not deleted":                             {"L1", Mutant{Plan: without(byRule("fences"))}, spareLosses},
 	"leader: a new pod joins in a slot assigned to a spare":             {"S17", Mutant{Plan: neverWaits}, spareStorm},
 	"leader: two slots are assigned to one spare":                       {"S17", Mutant{Plan: givesTwice, Library: giveTwice.Library}, spareLosses},
 	"relay: members never leave their relay":                            {"L1 L2", Mutant{Loyal: true}, relayLosses},
