@@ -317,11 +317,11 @@ func TestEventNamesWhatHasNoAgents(t *testing.T) {
 		},
 		"Jobs of a running group": {
 			served(unprepared), EventMissed,
-			[]string{"1 of 2 Jobs were created without agents (js-v-0)", "recreating them, because the group waits"},
+			[]string{"1 of 2 Jobs were created without agents (js-v-0)", "deleting them, because the group waits"},
 		},
 		"pods of a forming group": {
 			alone(func(s *scene) { missedPod(s); joining(s) }), EventMissedPods,
-			[]string{"pod missed: created without an agent", "deleting the pods with agents"},
+			[]string{"pod missed: created without an agent", "deleting those with agents"},
 		},
 		"pods of a running group": {
 			alone(missedPod), EventMissedPods, []string{"pod missed: created without an agent", "deleting them, because the group waits"},
