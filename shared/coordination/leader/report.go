@@ -73,14 +73,8 @@ func (r *reporter) sort() {
 
 // repaired reports the pods and Jobs that were deleted to repair slots.
 func (r *reporter) repaired() {
-	if pods := r.byPurpose[ForForming]; len(pods) > 0 {
-		r.count(series.Escalations, float64(len(pods)), ScopePod)
-		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod, so that its owner creates a new one", workers(pods[0].Slot, len(pods)), pods[0].Why))
-	}
-	if pods := r.byPurpose[ForFence]; len(pods) > 0 {
-		r.count(series.Escalations, float64(len(pods)), ScopePod)
-		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod (%s), so that the slot gets a new one", workers(pods[0].Slot, len(pods)), pods[0].Why, pods[0].Pod.Name))
-	}
+	r.deleted(ForForming, "the pod (%s), so that its owner creates a new one")
+	r.deleted(ForFence, "the pod (%s), so that the slot gets a new one")
 	if r.group == nil {
 		return // the store has lost the group since; the repair continues once the group is restored
 	}
@@ -89,15 +83,19 @@ func (r *reporter) repaired() {
 		left = r.clock.Remaining(r.now).Round(time.Second)
 	}
 	then := fmt.Sprintf("all Jobs are recreated if %d of %d workers have not joined within %s", r.group.Size-r.group.Joined, r.group.Size, left)
-	if pods := r.byPurpose[ForRestart]; len(pods) > 0 {
-		r.count(series.Escalations, float64(len(pods)), ScopePod)
-		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting only this pod (%s), so that its owner creates a new one; %s",
-			workers(pods[0].Slot, len(pods)), pods[0].Why, pods[0].Pod.Name, then))
-	}
+	r.deleted(ForRestart, "only this pod (%s), so that its owner creates a new one; "+then)
 	if jobs := r.jobs; len(jobs) > 0 {
 		r.count(series.Escalations, float64(len(jobs)), ScopeJob)
 		r.event(true, EventJob, fmt.Sprintf("%s %s; deleting Job %s, to be recreated in generation %d; %s",
 			workers(jobs[0].Slot, len(jobs)), jobs[0].Why, jobs[0].Job.Name, r.Owner.Epoch.Epoch, then))
+	}
+}
+
+// deleted reports the pods that were deleted for a purpose. what contains a verb for the name of the first one.
+func (r *reporter) deleted(purpose Purpose, what string) {
+	if pods := r.byPurpose[purpose]; len(pods) > 0 {
+		r.count(series.Escalations, float64(len(pods)), ScopePod)
+		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting "+what, workers(pods[0].Slot, len(pods)), pods[0].Why, pods[0].Pod.Name))
 	}
 }
 
