@@ -18,7 +18,7 @@ import (
 func TestAnInvalidTimeoutCausesOneEventAndTheJobSetRuns(t *testing.T) {
 	g := start(t, func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.InPlaceTimeoutKey] = "60" })
 	workers := g.awaitWorkers()
-	e := g.awaitEvent("InvalidAnnotations")
+	e := g.awaitEvent(v1alpha2.InvalidSpecReason)
 	for _, part := range []string{v1alpha2.InPlaceTimeoutKey, `"60"`, `"60s"`} {
 		if !strings.Contains(e.Note, part) {
 			t.Errorf("the event does not name %s: %s", part, e.Note)
@@ -28,7 +28,7 @@ func TestAnInvalidTimeoutCausesOneEventAndTheJobSetRuns(t *testing.T) {
 	if _, err := g.Summary(g.ctx, string(g.js.UID)); !errors.Is(err, coordination.ErrNoGroup) {
 		t.Errorf("the group: %v, want none", err)
 	}
-	g.awaitEvent("InvalidAnnotations")
+	g.awaitEvent(v1alpha2.InvalidSpecReason)
 }
 
 // Each program reports everything that is wrong with its command line in one message, and exits.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
@@ -300,7 +301,7 @@ func TestReadInPlace(t *testing.T) {
 	}
 }
 
-func requireProblem(t *testing.T, got []Problem, annotation string, annotations map[string]string) {
+func requireProblem(t *testing.T, got field.ErrorList, annotation string, annotations map[string]string) {
 	t.Helper()
 	if annotation == "" {
 		if len(got) > 0 {
@@ -308,15 +309,12 @@ func requireProblem(t *testing.T, got []Problem, annotation string, annotations 
 		}
 		return
 	}
-	if len(got) != 1 || got[0].Annotation != annotation || got[0].Value != annotations[annotation] {
+	if len(got) != 1 || got[0].Field != pathOf(annotation) || got[0].BadValue != annotations[annotation] {
 		t.Fatalf("got %+v, want one problem with %s", got, annotation)
 	}
-	for _, part := range []string{annotation, `"` + annotations[annotation] + `"`} {
-		if !contains(got[0].Message, part) {
-			t.Errorf("message %q does not name %s", got[0].Message, part)
-		}
-	}
 }
+
+func pathOf(annotation string) string { return "metadata.annotations[" + annotation + "]" }
 
 func FuzzReadInPlace(f *testing.F) {
 	for _, seed := range [][2]string{{"60s", "3"}, {"", "-1"}, {"60", "2147483648"}, {"1h1m", "007"}} {
@@ -327,7 +325,7 @@ func FuzzReadInPlace(f *testing.F) {
 		if p.Enabled != (p.Timeout > 0) || p.Restarts < 0 || len(p.Problems) > 2 {
 			t.Errorf("%q and %q: %+v", timeout, restarts, p)
 		}
-		if !p.Enabled && (len(p.Problems) == 0 || p.Problems[0].Annotation != timeoutKey) {
+		if !p.Enabled && (len(p.Problems) == 0 || p.Problems[0].Field != pathOf(timeoutKey)) {
 			t.Errorf("a timeout of %q is refused without a message", timeout)
 		}
 	})

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/grace"
@@ -25,81 +28,66 @@ type InPlace struct {
 	// NodeLostAfter is how long a node must be silent before its pods are considered stopped. 0 means never.
 	NodeLostAfter time.Duration
 	// Problems lists invalid annotations. They have no other effect.
-	Problems []Problem
+	Problems field.ErrorList
 }
 
-type Problem struct {
-	// Annotation and Value identify a problem that has already been reported.
-	Annotation, Value string
-	// Message names both and describes a valid value.
-	Message string
-}
-
-// timeoutRule has no default; see optIn.
-var timeoutRule = grace.Rule{Name: "annotation " + v1alpha2.InPlaceTimeoutKey, Minimum: time.Millisecond}
+// timeoutRule has no default; see optIn. The name of each rule is the annotation.
+var timeoutRule = grace.Rule{Name: v1alpha2.InPlaceTimeoutKey, Minimum: time.Millisecond}
 
 func ReadInPlace(annotations map[string]string) InPlace {
 	var p InPlace
-	timeout, problem := optIn(timeoutRule, v1alpha2.InPlaceTimeoutKey, annotations)
-	if problem != nil {
-		p.Problems = append(p.Problems, *problem)
-	}
-	p.Enabled, p.Timeout = timeout > 0, timeout
-	p.FormingTimeout = p.readOrDefault(formingRule, v1alpha2.FormingTimeoutKey, annotations)
-	p.MaxRestartDelay = p.readOrDefault(delayRule, v1alpha2.MaxRestartDelayKey, annotations)
-	if p.Restarts, problem = ReadRestarts(v1alpha2.InPlaceRestartsKey, annotations); problem != nil {
-		p.Problems = append(p.Problems, *problem)
-	}
-	p.NodeLostAfter = p.readOrDefault(nodeLostRule, v1alpha2.NodeLostAfterKey, annotations)
+	p.Timeout = optIn(timeoutRule, annotations, &p.Problems)
+	p.Enabled = p.Timeout > 0
+	p.FormingTimeout = parse(formingRule, annotations, &p.Problems)
+	p.MaxRestartDelay = parse(delayRule, annotations, &p.Problems)
+	p.Restarts = ReadRestarts(v1alpha2.InPlaceRestartsKey, annotations, &p.Problems)
+	p.NodeLostAfter = parse(nodeLostRule, annotations, &p.Problems)
 	return p
 }
 
 // optIn reads the duration by which a JobSet enables a feature. It returns 0 if the annotation is missing or invalid.
-func optIn(rule grace.Rule, annotation string, annotations map[string]string) (time.Duration, *Problem) {
-	value, found := annotations[annotation]
-	if !found {
-		return 0, nil
+func optIn(rule grace.Rule, annotations map[string]string, problems *field.ErrorList) time.Duration {
+	d := parse(rule, annotations, problems)
+	if value, found := annotations[rule.Name]; found && strings.TrimSpace(value) == "" {
+		*problems = append(*problems, invalid(rule.Name, value, "is empty; set a duration such as \"60s\""))
 	}
-	d, err := rule.Parse(value)
-	if err == nil && d == 0 {
-		err = fmt.Errorf("%s: %q is empty; set a duration such as \"60s\"", rule.Name, value)
-	}
-	if err != nil {
-		return 0, &Problem{Annotation: annotation, Value: value, Message: err.Error()}
-	}
-	return d, nil
+	return d
 }
 
 // formingRule has a long default, because a node may have to pull an image of tens of gigabytes.
-var formingRule = grace.Rule{Name: "annotation " + v1alpha2.FormingTimeoutKey, Default: 30 * time.Minute, Minimum: time.Second}
+var formingRule = grace.Rule{Name: v1alpha2.FormingTimeoutKey, Default: 30 * time.Minute, Minimum: time.Second}
 
 // delayRule has a default with which 20 restarts of a worker that always fails take several minutes, and a maximum that
 // exceeds any useful delay.
-var delayRule = grace.Rule{Name: "annotation " + v1alpha2.MaxRestartDelayKey, Default: 32 * time.Second, Maximum: 24 * time.Hour}
+var delayRule = grace.Rule{Name: v1alpha2.MaxRestartDelayKey, Default: 32 * time.Second, Maximum: 24 * time.Hour}
 
 // nodeLostRule has a minimum, because a node may temporarily become not ready.
-var nodeLostRule = grace.Rule{Name: "annotation " + v1alpha2.NodeLostAfterKey, Minimum: 10 * time.Second}
+var nodeLostRule = grace.Rule{Name: v1alpha2.NodeLostAfterKey, Minimum: 10 * time.Second}
 
-// readOrDefault returns the default for an invalid value.
-func (p *InPlace) readOrDefault(rule grace.Rule, annotation string, annotations map[string]string) time.Duration {
-	value := annotations[annotation]
+// parse returns the default for an invalid value.
+func parse(rule grace.Rule, annotations map[string]string, problems *field.ErrorList) time.Duration {
+	value := annotations[rule.Name]
 	d, err := rule.Parse(value)
 	if err != nil {
-		p.Problems = append(p.Problems, Problem{Annotation: annotation, Value: value, Message: err.Error()})
+		*problems = append(*problems, invalid(rule.Name, value, strings.TrimPrefix(err.Error(), rule.Name+": ")))
 	}
 	return d
 }
 
 // ReadRestarts reads an annotation with a number of restarts. It returns 0 if the annotation is missing or invalid.
-func ReadRestarts(annotation string, annotations map[string]string) (int32, *Problem) {
+func ReadRestarts(annotation string, annotations map[string]string, problems *field.ErrorList) int32 {
 	value, found := annotations[annotation]
 	if !found {
-		return 0, nil
+		return 0
 	}
 	n, err := strconv.ParseInt(value, 10, 32)
 	if err != nil || n < 0 {
-		return 0, &Problem{Annotation: annotation, Value: value, Message: fmt.Sprintf(
-			"annotation %s: %q is not a number of restarts from 0 to %d", annotation, value, math.MaxInt32)}
+		*problems = append(*problems, invalid(annotation, value, fmt.Sprintf("must be a number of restarts from 0 to %d", math.MaxInt32)))
+		return 0
 	}
-	return int32(n), nil
+	return int32(n)
+}
+
+func invalid(annotation, value, why string) *field.Error {
+	return field.Invalid(field.NewPath("metadata", "annotations").Key(annotation), value, why)
 }

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -148,12 +149,12 @@ func condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCond
 }
 
 // stuckPodRule has no default; see optIn.
-var stuckPodRule = grace.Rule{Name: "annotation " + v1alpha2.StuckPodTimeoutKey, Minimum: time.Second}
+var stuckPodRule = grace.Rule{Name: v1alpha2.StuckPodTimeoutKey, Minimum: time.Second}
 
 // StuckPodTimeout returns how long after its grace period a pod may be terminating on a dead node, or 0 if the JobSet
 // does not set a valid limit.
-func StuckPodTimeout(annotations map[string]string) (time.Duration, *Problem) {
-	return optIn(stuckPodRule, v1alpha2.StuckPodTimeoutKey, annotations)
+func StuckPodTimeout(annotations map[string]string, problems *field.ErrorList) time.Duration {
+	return optIn(stuckPodRule, annotations, problems)
 }
 
 // Lives reports whether a pod is running or will run, and has not been deleted.

@@ -161,7 +161,7 @@ func TestJobSet(t *testing.T) {
 		"spares without in-place restarts":         {js().Annotation(v1alpha2.SparesKey, "1"), all, `metadata.annotations[holdfast.dev/spares]: Forbidden: spares need in-place restarts; set the annotation alpha.jobset.sigs.k8s.io/inplace-timeout of the JobSet`},
 		"spares with them":                         {js().Annotation(v1alpha2.SparesKey, "1").Annotation(v1alpha2.InPlaceTimeoutKey, "60s"), all, ""},
 		"an invalid timeout for stuck pods":        {js().Annotation(v1alpha2.StuckPodTimeoutKey, "60"), all, `metadata.annotations[holdfast.dev/stuck-pod-timeout]: Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`},
-		"a count that a program wrote":             {js().Annotation(v1alpha2.InPlaceRestartsKey, "many"), all, ""},
+		"an invalid number of restarts":            {js().Annotation(v1alpha2.InPlaceRestartsKey, "many"), all, `metadata.annotations[alpha.jobset.sigs.k8s.io/inplace-restarts]: Invalid value: "many": must be a number of restarts from 0 to 2147483647`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -67,19 +67,9 @@ func (c *checked) managedBy() field.ErrorList {
 	return validation.IsDomainPrefixedPath(path, value)
 }
 
-// annotations checks the annotations that users set. The number of restarts is set by a program, which must not be
-// blocked by an old value.
 func (c *checked) annotations() field.ErrorList {
-	var errs field.ErrorList
-	path := field.NewPath("metadata", "annotations")
-	for _, p := range policy.ReadInPlace(c.jobSet.Annotations).Problems {
-		if p.Annotation != v1alpha2.InPlaceRestartsKey {
-			errs = append(errs, field.Invalid(path.Key(p.Annotation), p.Value, withoutName(p)))
-		}
-	}
-	if _, problem := policy.StuckPodTimeout(c.jobSet.Annotations); problem != nil {
-		errs = append(errs, field.Invalid(path.Key(problem.Annotation), problem.Value, withoutName(*problem)))
-	}
+	errs := policy.ReadInPlace(c.jobSet.Annotations).Problems
+	policy.StuckPodTimeout(c.jobSet.Annotations, &errs)
 	return append(errs, c.spares()...)
 }
 
@@ -100,11 +90,6 @@ func (c *checked) spares() field.ErrorList {
 		refuse(c.spec.ReplicatedJobs[i].Template.Annotations, c.path.Child("replicatedJobs").Index(i).Child("template"))
 	}
 	return errs
-}
-
-// withoutName returns the message for an error whose path names the annotation.
-func withoutName(p policy.Problem) string {
-	return strings.TrimPrefix(p.Message, "annotation "+p.Annotation+": ")
 }
 
 // inPlaceRestart checks the requirements of the agents of restartStrategy InPlaceRestart: pods that stay and that start

@@ -34,9 +34,6 @@ func TestCreate(t *testing.T) {
 		"no unit":            {js: MakeJobSet("a").Workers(1).Annotation(timeout, "60"), want: `Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`},
 		"an empty timeout":   {js: MakeJobSet("a").Workers(1).Annotation(timeout, ""), want: "is empty"},
 		"a negative timeout": {js: MakeJobSet("a").Workers(1).Annotation(timeout, "-1s"), want: "below the minimum"},
-		"a count that a program wrote": {
-			js: MakeJobSet("a").Workers(1).Annotation(v1alpha2.InPlaceRestartsKey, "many"),
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := jobSets{agents: agents}.ValidateCreate(t.Context(), tc.js.Obj())

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,7 +83,7 @@ const stuckPodInterval = 5 * time.Second
 // some of its Jobs are terminating, and then only every few seconds, because each of thousands of Jobs causes an event
 // while it is being deleted.
 func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Result, error) {
-	timeout, _ := policy.StuckPodTimeout(s.jobSet.Annotations)
+	timeout := policy.StuckPodTimeout(s.jobSet.Annotations, &field.ErrorList{})
 	if timeout == 0 {
 		return ctrl.Result{}, nil
 	}

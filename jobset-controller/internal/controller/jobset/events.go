@@ -1,8 +1,6 @@
 package jobset
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,7 +20,6 @@ const (
 	foreignClaim                  = "ForeignVolumeClaim"
 	podReleased                   = "StuckPodDeleted"
 	placementNotEnforced          = "ExclusivePlacementNotEnforced"
-	invalidAnnotations            = "InvalidAnnotations"
 	// actionSuffix is appended to the name of a failure policy action to form the reason of its event.
 	actionSuffix = "FailurePolicyAction"
 )
@@ -66,18 +63,10 @@ func (r *Reconciler) warnOnce(js *v1alpha2.JobSet, reason, message string) {
 	r.warn(js, reason, message)
 }
 
-// reportProblems warns about problems that the user must fix. For a finished JobSet there is nothing left to fix. One
-// event lists all invalid annotations, because events with the same reason would be merged into a series.
+// reportProblems warns about problems that the user must fix. For a finished JobSet there is nothing left to fix.
 func (r *Reconciler) reportProblems(s *scope) {
 	if s.finished() {
 		return
-	}
-	if len(s.problems) > 0 {
-		var text strings.Builder
-		for _, p := range s.problems {
-			text.WriteString(p.Message + "; ")
-		}
-		r.warnOnce(s.jobSet, invalidAnnotations, text.String()+"invalid annotations are ignored")
 	}
 	r.reportAgents(s)
 	if !r.Places && policy.PlacedByWebhook(s.jobSet) {

@@ -3,6 +3,7 @@
 package jobset
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestInvalidAnnotationsAreReportedInOneEvent(t *testing.T) {
 	w.suspend("a", true)
 	w.awaitSuspendedJobs("a-workers-0")
 	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
-	got := w.eventsWith("InvalidAnnotations")
+	got := w.eventsWith(v1alpha2.InvalidSpecReason)
 	if len(got) != 1 {
 		t.Errorf("%q, want one event", got)
 	}
@@ -57,8 +58,8 @@ func TestInvalidAnnotationsAreReportedInOneEvent(t *testing.T) {
 
 	w.annotate("a", v1alpha2.InPlaceTimeoutKey, "soon")
 	w.Eventually(func() string {
-		if got := w.eventsWith("InvalidAnnotations"); len(got) != 2 || !strings.Contains(got[1], `"soon"`) {
-			return "a new value is not reported: " + strings.Join(got, "\n")
+		if c := meta.FindStatusCondition(w.jobSet("a").Status.Conditions, string(v1alpha2.JobSetAccepted)); c == nil || !strings.Contains(c.Message, `"soon"`) {
+			return fmt.Sprintf("a new value is not reported: %v", c)
 		}
 		return ""
 	})

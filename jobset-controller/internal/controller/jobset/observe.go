@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,16 +20,11 @@ import (
 
 // observe does all reads of a reconcile except the live ones, and makes all decisions.
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
-	s := &scope{jobSet: js, features: r.Features}
+	s := &scope{jobSet: js, features: r.Features, faults: validation.Of(js, r.Features)}
 	s.InPlace = policy.ReadInPlace(js.Annotations)
-	s.problems = s.InPlace.Problems
-	if _, problem := policy.StuckPodTimeout(js.Annotations); problem != nil {
-		s.problems = append(s.problems, *problem)
-	}
 	if err := r.readJobs(ctx, s); err != nil {
 		return nil, err
 	}
-	s.faults = validation.Of(js, r.Features)
 	if err := r.readAttempts(ctx, s); err != nil {
 		return nil, err
 	}
@@ -50,8 +46,8 @@ func (s *scope) readEpoch(jobs []batchv1.Job) epoch.Record {
 	if err == nil {
 		return current
 	}
-	s.problems = append(s.problems, policy.Problem{
-		Annotation: epoch.Annotation, Value: s.jobSet.Annotations[epoch.Annotation], Message: err.Error()})
+	path := field.NewPath("metadata", "annotations").Key(epoch.Annotation)
+	s.faults.Other = append(s.faults.Other, field.Invalid(path, s.jobSet.Annotations[epoch.Annotation], err.Error()))
 	for i := range jobs {
 		current.Epoch = max(current.Epoch, epoch.OfJob(jobs[i].Annotations))
 	}
@@ -118,10 +114,8 @@ type scope struct {
 	// Facts are the input of the decision. The Jobs are shared with the cache and must not be modified.
 	policy.Facts
 	// service is the Service of the JobSet, or nil if it is not in the cache.
-	service *corev1.Service
-	agents  agents
-	// problems lists problems with annotations. Each of them is reported once.
-	problems []policy.Problem
+	service  *corev1.Service
+	agents   agents
 	features policy.Features
 	// faults lists the faults of the spec. Some of them stop everything except counting.
 	faults validation.Problems

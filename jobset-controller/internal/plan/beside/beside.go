@@ -38,12 +38,12 @@ func Refusal(js *v1alpha2.JobSet) string {
 	if refused := js.Annotations[v1alpha2.RefusedKey]; refused != "" && inplace.IsPods(js) {
 		return refused
 	}
-	if problems := policy.ReadInPlace(js.Annotations).Problems; len(problems) > 0 {
-		return problems[0].Message
+	problems := policy.ReadInPlace(js.Annotations).Problems
+	if js.Spec.FailurePolicy == nil || inplace.IsPods(js) {
+		policy.ReadRestarts(v1alpha2.MaxRestartsKey, js.Annotations, &problems)
 	}
-	_, problem := policy.ReadRestarts(v1alpha2.MaxRestartsKey, js.Annotations)
-	if problem != nil && (js.Spec.FailurePolicy == nil || inplace.IsPods(js)) {
-		return problem.Message
+	if len(problems) > 0 {
+		return problems[0].Error()
 	}
 	if policy.UsesAttempts(&js.Spec) {
 		return fmt.Sprintf("spec.failurePolicy.restartStrategy: InPlaceRestart cannot be combined with annotation %s, which restarts in place in another way; remove one of them",
@@ -102,8 +102,7 @@ func Misplaced(js *v1alpha2.JobSet) string {
 // set an annotation instead.
 func Budget(js *v1alpha2.JobSet) restart.Budget {
 	if js.Spec.FailurePolicy == nil {
-		n, _ := policy.ReadRestarts(v1alpha2.MaxRestartsKey, js.Annotations)
-		return restart.Budget(n)
+		return restart.Budget(policy.ReadRestarts(v1alpha2.MaxRestartsKey, js.Annotations, &field.ErrorList{}))
 	}
 	return policy.Budget(&js.Spec)
 }
