@@ -3,8 +3,6 @@
 package policy
 
 import (
-	batchv1 "k8s.io/api/batch/v1"
-
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
@@ -30,28 +28,17 @@ type Decision struct {
 	Outcome Outcome
 	// Reason and Message are used for the condition that becomes True.
 	Reason, Message string
-	// Counts reports whether a restart counts towards maxRestarts.
-	Counts bool
-	// Action is the failure policy action that requires a restart.
-	Action v1alpha2.FailurePolicyAction
-	// Rule is the failure policy rule that requires a restart of all Jobs; empty for the default.
-	Rule string
-	// Job is the first Job whose failure led to the decision, or nil if there is none.
-	Job *batchv1.Job
-	// Restarts lists the restarts of single Jobs, for the outcome RestartJobs.
-	Restarts []JobRestart
+	// Rulings lists the failed Jobs on which the decision is based, the first one first. For a restart, they name its
+	// rules.
+	Rulings []Ruling
 }
 
-// Failures returns the Jobs on which the decision is based.
-func (d Decision) Failures() []*batchv1.Job {
-	var jobs []*batchv1.Job
-	for _, r := range d.Restarts {
-		jobs = append(jobs, r.Job)
+// First returns the ruling for the Job whose failure led to the decision. It is empty if there is none.
+func (d Decision) First() Ruling {
+	if len(d.Rulings) == 0 {
+		return Ruling{}
 	}
-	if d.Job != nil && len(jobs) == 0 { // otherwise it is one of them
-		jobs = append(jobs, d.Job)
-	}
-	return jobs
+	return d.Rulings[0]
 }
 
 // Facts is the input of a decision.

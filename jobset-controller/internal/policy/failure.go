@@ -26,65 +26,53 @@ func failure(f Facts) Decision {
 	rulings := judge(f, failed)
 	for _, r := range rulings {
 		if !restartsAlone(f.Spec, r) {
-			return forAll(f, r.rule, r.job)
+			return forAll(f, r)
 		}
 	}
 	return restartJobs(f, rulings)
 }
 
-// forAll returns the effect of a rule on the whole JobSet.
-func forAll(f Facts, rule chosenRule, job *batchv1.Job) Decision {
-	switch rule.action {
-	case v1alpha2.FailJobSet:
-		return fail(v1alpha2.FailJobSetActionReason, job, fmt.Sprintf("rule %s of the failure policy fails the JobSet", rule.name))
-	case v1alpha2.RestartJobSetAndIgnoreMaxRestarts, v1alpha2.RestartJobAndIgnoreMaxRestarts:
-		return restartFor(rule, job)
-	default:
-		return restartWithinBudget(f, rule, job)
-	}
-}
-
-// restartsAlone reports whether a ruling concerns only one Job. If the status has no counter for the Job, which
-// admission prevents, the Job cannot be restarted individually, and all Jobs are restarted.
-func restartsAlone(spec *v1alpha2.JobSetSpec, r ruling) bool {
-	known := slices.ContainsFunc(spec.ReplicatedJobs, func(e v1alpha2.ReplicatedJob) bool {
-		return e.Name == r.job.Labels[v1alpha2.ReplicatedJobNameKey]
-	})
-	index := number(r.job, v1alpha2.JobIndexKey)
-	return RestartsOneJob(r.rule.action) && known && index >= 0 && index < MaxSingleRestarts
-}
-
-func restartJobs(f Facts, rulings []ruling) Decision {
-	charged := Charged(f.Status, f.InPlace, f.Epoch)
-	d := Decision{Outcome: RestartJobs, Reason: rulings[0].rule.reason(), Action: rulings[0].rule.action, Job: rulings[0].job}
-	for _, r := range rulings {
-		counts := r.rule.action == v1alpha2.RestartJob
-		if counts && !Budget(f.Spec).Allows(charged) {
-			return exhausted(f.Spec, charged, r.job)
-		}
-		if counts {
-			charged++
-		}
-		d.Restarts = append(d.Restarts, JobRestart{Job: r.job, Action: r.rule.action, Counts: counts, Rule: r.rule.name})
-	}
-	d.Message = "recreating only this Job because " + describe(d.Job)
-	if more := len(rulings) - 1; more > 0 {
-		d.Message = fmt.Sprintf("%s; also recreating %d more failed Jobs", d.Message, more)
-	}
-	return d
-}
-
-func restartWithinBudget(f Facts, rule chosenRule, job *batchv1.Job) Decision {
+// forAll returns the effect of a ruling on the whole JobSet.
+func forAll(f Facts, r Ruling) Decision {
 	charged := Charged(f.Status, f.InPlace, f.Epoch)
 	// A crash between writing the epoch and the status leaves a restart that was counted but not started. It is not
 	// counted again.
 	begun := f.InPlace.Enabled && f.Epoch.Cause == RestartCause(f.Status.Restarts+1)
-	if !begun && !Budget(f.Spec).Allows(charged) {
-		return exhausted(f.Spec, charged, job)
+	switch {
+	case r.Action == v1alpha2.FailJobSet:
+		return fail(v1alpha2.FailJobSetActionReason, r.Job, fmt.Sprintf("rule %s of the failure policy fails the JobSet", r.Rule))
+	case r.Counts() && !begun && !Budget(f.Spec).Allows(charged):
+		return exhausted(f.Spec, charged, r.Job)
 	}
-	d := restartFor(rule, job)
-	d.Counts = true
-	return d
+	return Decision{Outcome: Restart, Reason: r.reason(), Message: "recreating all Jobs because " + describe(r.Job), Rulings: []Ruling{r}}
+}
+
+// restartsAlone reports whether a ruling concerns only one Job. If the status has no counter for the Job, which
+// admission prevents, the Job cannot be restarted individually, and all Jobs are restarted.
+func restartsAlone(spec *v1alpha2.JobSetSpec, r Ruling) bool {
+	known := slices.ContainsFunc(spec.ReplicatedJobs, func(e v1alpha2.ReplicatedJob) bool {
+		return e.Name == r.Job.Labels[v1alpha2.ReplicatedJobNameKey]
+	})
+	index := number(r.Job, v1alpha2.JobIndexKey)
+	return RestartsOneJob(r.Action) && known && index >= 0 && index < MaxSingleRestarts
+}
+
+func restartJobs(f Facts, rulings []Ruling) Decision {
+	charged := Charged(f.Status, f.InPlace, f.Epoch)
+	for _, r := range rulings {
+		if !r.Counts() {
+			continue
+		}
+		if !Budget(f.Spec).Allows(charged) {
+			return exhausted(f.Spec, charged, r.Job)
+		}
+		charged++
+	}
+	message := "recreating only this Job because " + describe(rulings[0].Job)
+	if more := len(rulings) - 1; more > 0 {
+		message = fmt.Sprintf("%s; also recreating %d more failed Jobs", message, more)
+	}
+	return Decision{Outcome: RestartJobs, Reason: rulings[0].reason(), Message: message, Rulings: rulings}
 }
 
 func exhausted(spec *v1alpha2.JobSetSpec, charged int32, job *batchv1.Job) Decision {
@@ -92,19 +80,8 @@ func exhausted(spec *v1alpha2.JobSetSpec, charged int32, job *batchv1.Job) Decis
 		fmt.Sprintf("%d restarts were counted and maxRestarts is %d", charged, Budget(spec)))
 }
 
-func restartFor(rule chosenRule, job *batchv1.Job) Decision {
-	return Decision{
-		Outcome: Restart,
-		Reason:  rule.reason(),
-		Message: fmt.Sprintf("recreating all Jobs because %s", describe(job)),
-		Action:  rule.action,
-		Rule:    rule.name,
-		Job:     job,
-	}
-}
-
 func fail(reason string, job *batchv1.Job, why string) Decision {
-	return Decision{Outcome: Fail, Reason: reason, Message: describe(job) + "; " + why, Job: job}
+	return Decision{Outcome: Fail, Reason: reason, Message: describe(job) + "; " + why, Rulings: []Ruling{{Job: job}}}
 }
 
 func describe(job *batchv1.Job) string {
@@ -120,17 +97,24 @@ func byTimeOfFailure(failed []*batchv1.Job) []*batchv1.Job {
 	})
 }
 
-// chosenRule identifies a rule by name and action. Without a name it is the default action.
-type chosenRule struct {
-	name   string
-	action v1alpha2.FailurePolicyAction
+// Ruling is what the failure policy requires for a failed Job.
+type Ruling struct {
+	Job *batchv1.Job
+	// Rule is the name of the rule that matched; empty for the default action.
+	Rule   string
+	Action v1alpha2.FailurePolicyAction
 }
 
-func (r chosenRule) reason() string {
-	if r.name == "" {
+// Counts reports whether the restart counts towards maxRestarts.
+func (r Ruling) Counts() bool {
+	return r.Action != v1alpha2.RestartJobSetAndIgnoreMaxRestarts && r.Action != v1alpha2.RestartJobAndIgnoreMaxRestarts
+}
+
+func (r Ruling) reason() string {
+	if r.Rule == "" {
 		return v1alpha2.DefaultFailurePolicyReason
 	}
-	return v1alpha2.FailurePolicyReasonPrefix + safeName(r.name)
+	return v1alpha2.FailurePolicyReasonPrefix + safeName(r.Rule)
 }
 
 // RuleNamePattern is the API server's pattern for a condition's reason, which includes the name of a rule.
@@ -155,35 +139,29 @@ func RestartsOneJob(action v1alpha2.FailurePolicyAction) bool {
 	return action == v1alpha2.RestartJob || action == v1alpha2.RestartJobAndIgnoreMaxRestarts
 }
 
-// ruling is the rule that applies to a failed Job.
-type ruling struct {
-	rule chosenRule
-	job  *batchv1.Job
-}
-
 // judge returns, for each failed Job, the first rule that matches it; without a match it is a restart of all Jobs. The
 // Jobs must be sorted by time of failure. The rulings are sorted by rule, and then by time. A rule with maxRestarts no
 // longer matches once it has caused that many restarts.
-func judge(f Facts, failed []*batchv1.Job) []ruling {
-	var rulings []ruling
+func judge(f Facts, failed []*batchv1.Job) []Ruling {
+	var rulings []Ruling
 	rules := f.Spec.FailurePolicy.Rules
 	left := slices.Clone(failed)
 	for i := range rules {
-		chosen := chosenRule{name: RuleName(rules, i), action: rules[i].Action}
-		budget := ruleBudget(f.Status, &rules[i], chosen.name)
+		name, action := RuleName(rules, i), rules[i].Action
+		budget := ruleBudget(f.Status, &rules[i], name)
 		left = slices.DeleteFunc(left, func(job *batchv1.Job) bool {
 			if budget == 0 || !matches(&rules[i], job) {
 				return false
 			}
-			if RestartsOneJob(chosen.action) {
+			if RestartsOneJob(action) {
 				budget--
 			}
-			rulings = append(rulings, ruling{chosen, job})
+			rulings = append(rulings, Ruling{job, name, action})
 			return true
 		})
 	}
 	for _, job := range left {
-		rulings = append(rulings, ruling{chosenRule{action: v1alpha2.RestartJobSet}, job})
+		rulings = append(rulings, Ruling{Job: job, Action: v1alpha2.RestartJobSet})
 	}
 	return rulings
 }
@@ -207,19 +185,15 @@ func RuleRestarts(status *v1alpha2.JobSetStatus, name string) int32 {
 
 // CountRules returns the restarts by rule, including those of a decision. The default action, which is not a rule, is
 // not counted.
-func CountRules(counts []v1alpha2.RuleRestarts, d Decision) []v1alpha2.RuleRestarts {
+func CountRules(counts []v1alpha2.RuleRestarts, restarts []Ruling) []v1alpha2.RuleRestarts {
 	counted := slices.Clone(counts)
-	names := []string{d.Rule}
-	for _, r := range d.Restarts {
-		names = append(names, r.Rule)
-	}
-	for _, name := range names {
-		if name == "" {
+	for _, restart := range restarts {
+		if restart.Rule == "" {
 			continue
 		}
-		at := slices.IndexFunc(counted, func(r v1alpha2.RuleRestarts) bool { return r.Name == name })
+		at := slices.IndexFunc(counted, func(r v1alpha2.RuleRestarts) bool { return r.Name == restart.Rule })
 		if at < 0 {
-			at, counted = len(counted), append(counted, v1alpha2.RuleRestarts{Name: name})
+			at, counted = len(counted), append(counted, v1alpha2.RuleRestarts{Name: restart.Rule})
 		}
 		counted[at].Restarts++
 	}

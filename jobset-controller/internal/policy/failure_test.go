@@ -47,13 +47,16 @@ func decide(t *testing.T, js *JobSet, jobs ...*Job) Decision {
 }
 
 func verdictOf(d Decision) verdict {
-	v := verdict{Outcome: d.Outcome, Reason: d.Reason, Counts: d.Counts, Action: d.Action}
-	if d.Job != nil {
-		v.Job = d.Job.Name
+	v := verdict{Outcome: d.Outcome, Reason: d.Reason, Counts: d.Outcome == Restart && d.First().Counts(), Action: d.First().Action}
+	if d.First().Job != nil {
+		v.Job = d.First().Job.Name
 	}
-	for _, r := range d.Restarts {
+	if d.Outcome != RestartJobs {
+		return v
+	}
+	for _, r := range d.Rulings {
 		v.Alone += " " + r.Job.Name
-		if r.Counts {
+		if r.Counts() {
 			v.Alone += "+"
 		}
 	}
@@ -209,7 +212,7 @@ func TestRuleDoesNotMatchAJobWithoutAReplicatedJob(t *testing.T) {
 func TestRestartIgnoringMaxRestartsNeedsNoBudget(t *testing.T) {
 	js := MakeJobSet("js").Entry("w", 1).MaxRestarts(0).
 		Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJobSetAndIgnoreMaxRestarts})
-	if d := decide(t, js, MakeJob("js-w-0", "w").Failed(1, "", "")); d.Outcome != Restart || d.Counts {
+	if d := decide(t, js, MakeJob("js-w-0", "w").Failed(1, "", "")); d.Outcome != Restart || d.First().Counts() {
 		t.Errorf("got %+v", verdictOf(d))
 	}
 }

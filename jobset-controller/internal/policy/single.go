@@ -34,18 +34,9 @@ func outdated(job *batchv1.Job, restarts []int32) bool {
 	return index >= 0 && int(index) < len(restarts) && number(job, v1alpha2.JobRestartsKey) < restarts[index]
 }
 
-type JobRestart struct {
-	Job *batchv1.Job
-	// Rule and Action are those of the rule that requires the restart.
-	Rule   string
-	Action v1alpha2.FailurePolicyAction
-	// Counts reports whether it counts towards maxRestarts.
-	Counts bool
-}
-
 // CountRestarts returns the tallies with single restarts added. From the first restart on, a counter has an element for
 // every Job of its replicatedJob.
-func CountRestarts(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobStatus, restarts []JobRestart) []v1alpha2.ReplicatedJobStatus {
+func CountRestarts(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobStatus, restarts []Ruling) []v1alpha2.ReplicatedJobStatus {
 	counted := slices.Clone(tallies)
 	for _, r := range restarts {
 		rjob := slices.IndexFunc(counted, func(s v1alpha2.ReplicatedJobStatus) bool {
@@ -56,7 +47,7 @@ func CountRestarts(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobSt
 		}
 		s, index := &counted[rjob], int(number(r.Job, v1alpha2.JobIndexKey))
 		s.JobRestarts = incremented(s.JobRestarts, spec.ReplicatedJobs[rjob].Replicas, index)
-		if r.Counts {
+		if r.Counts() {
 			s.JobRestartsCountTowardsMax = incremented(s.JobRestartsCountTowardsMax, spec.ReplicatedJobs[rjob].Replicas, index)
 		}
 	}

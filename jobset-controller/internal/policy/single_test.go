@@ -85,10 +85,10 @@ func TestSingleJobsRestart(t *testing.T) {
 func TestCountRestarts(t *testing.T) {
 	js := MakeJobSet("js").Entry("w", 3).Entry("d", 1)
 	before := []v1alpha2.ReplicatedJobStatus{{Name: "w", JobRestarts: []int32{0, 1, 0}}, {Name: "d"}}
-	got := CountRestarts(&js.Spec, before, []JobRestart{
-		{Job: MakeJob("js-w-1", "w").Index(1).Obj(), Counts: true},
-		{Job: MakeJob("js-d-0", "d").Index(0).Obj()},
-		{Job: MakeJob("js-x-0", "x").Index(0).Obj()},
+	got := CountRestarts(&js.Spec, before, []Ruling{
+		{Job: MakeJob("js-w-1", "w").Index(1).Obj(), Action: v1alpha2.RestartJob},
+		{Job: MakeJob("js-d-0", "d").Index(0).Obj(), Action: v1alpha2.RestartJobAndIgnoreMaxRestarts},
+		{Job: MakeJob("js-x-0", "x").Index(0).Obj(), Action: v1alpha2.RestartJob},
 	})
 	want := []v1alpha2.ReplicatedJobStatus{
 		{Name: "w", JobRestarts: []int32{0, 2, 0}, JobRestartsCountTowardsMax: []int32{0, 1, 0}},
@@ -105,16 +105,16 @@ func TestCountRestarts(t *testing.T) {
 func TestCountRules(t *testing.T) {
 	before := []v1alpha2.RuleRestarts{{Name: "a", Restarts: 3}}
 	for name, c := range map[string]struct {
-		decision Decision
+		restarts []Ruling
 		want     []v1alpha2.RuleRestarts
 	}{
-		"the default is not a rule": {Decision{Outcome: Restart}, before},
-		"a restart of all":          {Decision{Outcome: Restart, Rule: "a"}, []v1alpha2.RuleRestarts{{Name: "a", Restarts: 4}}},
-		"restarts of single Jobs": {Decision{Outcome: RestartJobs, Restarts: []JobRestart{{Rule: "b"}, {Rule: "b"}}},
+		"the default is not a rule": {[]Ruling{{Action: v1alpha2.RestartJobSet}}, before},
+		"a restart of all":          {[]Ruling{{Rule: "a"}}, []v1alpha2.RuleRestarts{{Name: "a", Restarts: 4}}},
+		"restarts of single Jobs": {[]Ruling{{Rule: "b"}, {Rule: "b"}},
 			[]v1alpha2.RuleRestarts{{Name: "a", Restarts: 3}, {Name: "b", Restarts: 2}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, CountRules(before, c.decision)); diff != "" {
+			if diff := cmp.Diff(c.want, CountRules(before, c.restarts)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -187,8 +187,9 @@ func (s *scope) held() string {
 // JobSet has not changed since it was observed.
 func (r *Reconciler) confirm(ctx context.Context, s *scope) (ctrl.Result, error) {
 	var over atomic.Bool
-	err := parallel.Do(ctx, s.decision.Failures(), func(ctx context.Context, failed *batchv1.Job) error {
+	err := parallel.Do(ctx, s.decision.Rulings, func(ctx context.Context, ruling policy.Ruling) error {
 		var live batchv1.Job
+		failed := ruling.Job
 		err := r.Live.Get(ctx, client.ObjectKeyFromObject(failed), &live)
 		if err != nil || live.UID != failed.UID || policy.FailureOf(&live) == nil {
 			over.Store(true)

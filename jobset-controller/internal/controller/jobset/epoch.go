@@ -69,7 +69,7 @@ func (r *Reconciler) openRestartEpoch(ctx context.Context, s *scope) (ctrl.Resul
 		return ctrl.Result{}, nil
 	}
 	base := s.charged()
-	if s.decision.Counts {
+	if s.decision.First().Counts() {
 		base++
 	}
 	var err error

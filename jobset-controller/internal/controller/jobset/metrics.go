@@ -47,11 +47,12 @@ func (m *Metrics) count(d policy.Decision) {
 	case policy.Fail:
 		m.Inc(series.JobSetsFailed, d.Reason)
 	case policy.Restart:
-		m.Inc(series.JobSetRestarts, strconv.FormatBool(d.Counts))
-		m.Inc(series.Restarts, history.Recreation, policy.RecreationCause, strconv.FormatBool(d.Counts))
+		counts := strconv.FormatBool(d.First().Counts())
+		m.Inc(series.JobSetRestarts, counts)
+		m.Inc(series.Restarts, history.Recreation, policy.RecreationCause, counts)
 	case policy.RestartJobs:
-		for _, restart := range d.Restarts {
-			m.Inc(series.JobRestarts, strconv.FormatBool(restart.Counts))
+		for _, restart := range d.Rulings {
+			m.Inc(series.JobRestarts, strconv.FormatBool(restart.Counts()))
 		}
 	}
 }

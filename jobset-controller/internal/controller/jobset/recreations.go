@@ -37,9 +37,9 @@ func (r *Reconciler) noteRestart(ctx context.Context, s *scope) {
 	if d.Outcome != policy.Restart || s.InPlace.Enabled {
 		return
 	}
-	one := policy.Recreation{DecidedAt: r.Clock.Now(), Counted: d.Counts}
-	if d.Job != nil {
-		one.FailedAt, one.Culprit = policy.FailureOf(d.Job).LastTransitionTime.Time, r.culprit(ctx, s, d.Job)
+	one := policy.Recreation{DecidedAt: r.Clock.Now(), Counted: d.First().Counts()}
+	if job := d.First().Job; job != nil {
+		one.FailedAt, one.Culprit = policy.FailureOf(job).LastTransitionTime.Time, r.culprit(ctx, s, job)
 	}
 	r.recreations.Add(s.jobSet.UID, one)
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
@@ -217,8 +218,8 @@ func TestHandledFailureIsNotCharged(t *testing.T) {
 		"the live Job is running":         {func(job *batchv1.Job) { *job = *w.job("a-other-0") }, false},
 	} {
 		s := &scope{jobSet: w.jobSet("a")}
-		s.decision.Job = w.job("a-workers-0")
-		c.change(s.decision.Job)
+		s.decision.Rulings = []policy.Ruling{{Job: w.job("a-workers-0")}}
+		c.change(s.decision.First().Job)
 		if _, err := r.confirm(t.Context(), s); err != nil || s.decided != c.want {
 			t.Errorf("%s: %v, %v", name, s.decided, err)
 		}

@@ -124,22 +124,22 @@ func (s *scope) endRestarts(status *v1alpha2.JobSetStatus, n notice) {
 func (s *scope) recordRestart(status *v1alpha2.JobSetStatus) {
 	d := s.decision
 	status.Restarts++
-	if d.Counts {
+	if d.First().Counts() {
 		status.RestartsCountTowardsMax++
 	}
-	status.RuleRestarts = policy.CountRules(status.RuleRestarts, d)
+	status.RuleRestarts = policy.CountRules(status.RuleRestarts, d.Rulings)
 	s.set(status, v1alpha2.JobSetRestarting, metav1.ConditionTrue, warning(d.Reason, d.Message))
-	s.pending = append(s.pending, warning(string(d.Action)+actionSuffix, d.Message))
+	s.pending = append(s.pending, warning(string(d.First().Action)+actionSuffix, d.Message))
 	s.setFalseSilently(status, v1alpha2.JobSetStartupPolicyCompleted) // an ordered start begins again
 }
 
 // recordJobRestarts counts the Jobs that are recreated individually. The other Jobs, and an ordered start, continue.
 func (s *scope) recordJobRestarts(status *v1alpha2.JobSetStatus) {
 	d := s.decision
-	status.ReplicatedJobsStatus = policy.CountRestarts(&s.jobSet.Spec, s.reportedTallies(), d.Restarts)
-	status.RuleRestarts = policy.CountRules(status.RuleRestarts, d)
+	status.ReplicatedJobsStatus = policy.CountRestarts(&s.jobSet.Spec, s.reportedTallies(), d.Rulings)
+	status.RuleRestarts = policy.CountRules(status.RuleRestarts, d.Rulings)
 	s.setTrue(status, v1alpha2.JobSetRestartingJobs, warning(d.Reason, d.Message))
-	for _, restart := range d.Restarts {
+	for _, restart := range d.Rulings {
 		n := warning(string(restart.Action)+actionSuffix, "job "+restart.Job.Name+" is being recreated: "+policy.FailureOf(restart.Job).Message)
 		s.pending = append(s.pending, n)
 	}

@@ -46,7 +46,7 @@ func TestStatus(t *testing.T) {
 	starting := []v1alpha2.ReplicatedJobStatus{{Name: "w"}}
 	restarting := isTrue(v1alpha2.JobSetRestarting, "DefaultFailurePolicy")
 	fail := policy.Decision{Outcome: policy.Fail, Reason: "ReachedMaxRestarts"}
-	restart := policy.Decision{Outcome: policy.Restart, Reason: "DefaultFailurePolicy", Counts: true, Action: v1alpha2.RestartJobSet}
+	restart := policy.Decision{Outcome: policy.Restart, Reason: "DefaultFailurePolicy", Rulings: []policy.Ruling{{Action: v1alpha2.RestartJobSet}}}
 	running := func(conditions ...metav1.Condition) *JobSet {
 		return withConditions(MakeJobSet("a").Entry("w", 1), conditions...)
 	}
