@@ -44,17 +44,11 @@ func Assess(js *v1alpha2.JobSet) Assessment {
 	byHand := slices.ContainsFunc(js.Spec.ReplicatedJobs, bringsAgent)
 	for i := range js.Spec.ReplicatedJobs {
 		t := templateOf(js, i)
-		for _, err := range []*field.Error{t.findSpares(), t.slotIsFree()} {
-			if err != nil {
-				a.refuse(err)
-			}
-		}
+		a.refuse(t.findSpares(), t.slotIsFree())
 		if bringsAgent(*t.rjob) {
 			t.Driver = None
 			a.Warnings = append(a.Warnings, warningsByHand(t)...)
-		} else if err := t.findDriver(byHand); err != nil {
-			a.refuse(err)
-		} else if t.Driver != None {
+		} else if a.refuse(t.findDriver(byHand)); t.Driver != None {
 			a.examine(t)
 		}
 		a.Entries[i] = t.Entry
@@ -76,23 +70,19 @@ func (a *Assessment) examine(t *template) {
 		a.refuse(err)
 		return
 	}
-	for _, err := range t.findProgress() {
-		a.refuse(err)
-	}
-	for _, rule := range rules {
-		if err := rule(t); err != nil {
-			a.refuse(err)
-		}
-	}
+	a.refuse(t.findProgress()...)
+	a.refuse(t.violations()...)
 	a.Warnings = append(a.Warnings, warningsOf(t)...)
 }
 
-// refuse adds a problem. A problem with an annotation on the JobSet occurs for each replicatedJob, but is reported only
-// once.
-func (a *Assessment) refuse(err *field.Error) {
-	same := func(known *field.Error) bool { return known.Error() == err.Error() }
-	if !slices.ContainsFunc(a.Problems, same) {
-		a.Problems = append(a.Problems, err)
+// refuse adds problems; nil means none. A problem with an annotation on the JobSet occurs for each replicatedJob, but is
+// reported only once.
+func (a *Assessment) refuse(errs ...*field.Error) {
+	for _, err := range errs {
+		same := func(known *field.Error) bool { return known.Error() == err.Error() }
+		if err != nil && !slices.ContainsFunc(a.Problems, same) {
+			a.Problems = append(a.Problems, err)
+		}
 	}
 }
 

@@ -13,56 +13,39 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
-// rules lists the requirements of the drivers. Each rule returns what is wrong with the template, or nil.
-var rules = []func(*template) *field.Error{
-	commandIsKnown, noPodFailurePolicy, noBackoffLimitPerIndex, isIndexed, allRunAtOnce, variablesAreFree, namesAreFree, containersStay,
-}
-
-// commandIsKnown requires a command, because the supervisor starts the worker and cannot read the command of the image.
-func commandIsKnown(t *template) *field.Error {
-	if t.Driver != Exec || len(t.worker().Command) > 0 {
-		return nil
+// violations returns what in the template the driver cannot work with.
+func (t *template) violations() []*field.Error {
+	job, path := t.job(), t.jobPath()
+	var errs []*field.Error
+	refuse := func(is bool, err *field.Error) {
+		if is {
+			errs = append(errs, err)
+		}
 	}
-	return field.Required(t.workerPath().Child("command"), "required with the exec driver, which cannot read the image's entry point")
+	refuse(t.Driver == Exec && len(t.worker().Command) == 0,
+		field.Required(t.workerPath().Child("command"), "required with the exec driver, which cannot read the image's entry point"))
+	// The rules of a pod failure policy would match a worker that was asked to stop.
+	refuse(job.PodFailurePolicy != nil,
+		field.Forbidden(path.Child("podFailurePolicy"), "it requires restartPolicy Never, but in-place restarts require OnFailure"))
+	refuse(job.BackoffLimitPerIndex != nil,
+		field.Forbidden(path.Child("backoffLimitPerIndex"), "workers stopped for a restart would count towards it"))
+	mode := ptr.Deref(job.CompletionMode, batchv1.IndexedCompletion)
+	refuse(mode != batchv1.IndexedCompletion,
+		field.Invalid(path.Child("completionMode"), mode, "workers are distinguished by their completion index: use Indexed"))
+	// The group would otherwise wait for a worker that is only started after others have finished.
+	completions := ptr.Deref(job.Completions, 1)
+	refuse(completions != ptr.Deref(job.Parallelism, 1),
+		field.Invalid(path.Child("completions"), completions, "it must equal parallelism, so that all workers run at once"))
+	errs = append(errs, t.variableConflict(), supervise.Conflict(t.pod(), t.podPath(), t.Container, sidecarName, socketVolume))
+	// The owner of pods without a Job may recreate all of them when a container restarts.
+	_, driver, _ := t.annotation(v1alpha2.InPlaceDriverKey)
+	refuse(t.Driver == CRI && inplace.IsPods(t.jobSet), field.NotSupported(driver, t.Driver, []Driver{Exec, None}))
+	return errs
 }
 
-// noPodFailurePolicy rejects pod failure policies, because their rules would match a worker that was asked to stop.
-func noPodFailurePolicy(t *template) *field.Error {
-	if t.job().PodFailurePolicy == nil {
-		return nil
-	}
-	return field.Forbidden(t.jobPath().Child("podFailurePolicy"), "it requires restartPolicy Never, but in-place restarts require OnFailure")
-}
-
-func noBackoffLimitPerIndex(t *template) *field.Error {
-	if t.job().BackoffLimitPerIndex == nil {
-		return nil
-	}
-	return field.Forbidden(t.jobPath().Child("backoffLimitPerIndex"), "workers stopped for a restart would count towards it")
-}
-
-// isIndexed requires an Indexed Job, because the completion index is the worker's slot in the group.
-func isIndexed(t *template) *field.Error {
-	mode := ptr.Deref(t.job().CompletionMode, batchv1.IndexedCompletion)
-	if mode == batchv1.IndexedCompletion {
-		return nil
-	}
-	return field.Invalid(t.jobPath().Child("completionMode"), mode, "workers are distinguished by their completion index: use Indexed")
-}
-
-// allRunAtOnce requires that all workers run at the same time, because the group would otherwise wait for a worker that
-// is only started after others have finished.
-func allRunAtOnce(t *template) *field.Error {
-	parallelism, completions := ptr.Deref(t.job().Parallelism, 1), ptr.Deref(t.job().Completions, 1)
-	if parallelism == completions {
-		return nil
-	}
-	return field.Invalid(t.jobPath().Child("completions"), completions, "it must equal parallelism, so that all workers run at once")
-}
-
-// variablesAreFree prevents the user's variables from being overwritten. The same value from the downward API is
+// variableConflict prevents the user's variables from being overwritten. The same value from the downward API is
 // allowed.
-func variablesAreFree(t *template) *field.Error {
+func (t *template) variableConflict() *field.Error {
 	if t.Driver != Exec {
 		return nil
 	}
@@ -73,20 +56,6 @@ func variablesAreFree(t *template) *field.Error {
 		}
 	}
 	return nil
-}
-
-func namesAreFree(t *template) *field.Error {
-	return supervise.Conflict(t.pod(), t.podPath(), t.Container, sidecarName, socketVolume)
-}
-
-// containersStay rejects the cri driver for pods without a Job, whose owner may recreate all of them when a container
-// restarts.
-func containersStay(t *template) *field.Error {
-	if t.Driver != CRI || !inplace.IsPods(t.jobSet) {
-		return nil
-	}
-	_, path, _ := t.annotation(v1alpha2.InPlaceDriverKey)
-	return field.NotSupported(path, t.Driver, []Driver{Exec, None})
 }
 
 // lostNodeSeconds is how long pods stay on an unreachable node, in addition to the 40 to 50 s until Kubernetes marks
