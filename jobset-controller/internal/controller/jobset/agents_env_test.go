@@ -101,7 +101,7 @@ func TestJobSetThatCannotHaveAgentsRunsWithoutThem(t *testing.T) {
 		want   string
 	}{
 		"no command": {agentsToAdd, func(*v1alpha2.ReplicatedJob) {},
-			"Warning InPlaceNotPossible/Reconciling: spec.replicatedJobs[0].template.spec.template.spec.containers[0].command: Required value"},
+			"Warning InvalidSpec/Reconciling: spec.replicatedJobs[0].template.spec.template.spec.containers[0].command: Required value"},
 		"no store": {inject.Settings{}, runnable("train"),
 			"Warning InPlaceNotConfigured/Reconciling: no agent is added to the pods, because the manager runs without --inplace-store-address; the jobs run without in-place restarts"},
 	}

@@ -123,8 +123,6 @@ func (s *scope) fault() (notice, bool) {
 		return warning(v1alpha2.JobsRefusedReason, s.refused), true
 	case len(s.faults.Other) > 0:
 		return warning(v1alpha2.InvalidSpecReason, listed(s.faults.Other)+rest), true
-	case len(s.agents.assessment.Problems) > 0 && s.runsAgents(): // without agents, InPlaceInSync reports the problems
-		return warning(v1alpha2.InvalidSpecReason, listed(s.agents.assessment.Problems)+keepsAgents), true
 	}
 	return notice{}, false
 }

@@ -165,7 +165,6 @@ func soonest(a, b ctrl.Result) ctrl.Result {
 
 // Event reasons for added agents.
 const (
-	inPlaceRefused       = "InPlaceNotPossible"   // the JobSet cannot have agents
 	inPlaceNotConfigured = "InPlaceNotConfigured" // a setting that the manager needs to add agents is missing
 	inPlaceDoubtful      = "InPlaceDoubtful"      // a setting impedes in-place restarts
 	sparesLater          = "SparesLater"          // running workers were created without spares
@@ -188,15 +187,9 @@ func (s *scope) planAgents(settings inject.Settings) {
 		plan:       inject.For(assessment, slices.Concat(s.Jobs.Current(), s.Jobs.Spares), settings),
 		lacks:      settings.Lacks(assessment),
 	}
-}
-
-// keepsAgents is appended to the message about a problem that was caused by a change to a running JobSet.
-const keepsAgents = "; running jobs keep their agents, and recreated jobs get none"
-
-// runsAgents reports whether Jobs of the current attempt were created with agents.
-func (s *scope) runsAgents() bool {
-	injects, _ := inject.Began(s.Jobs.Current())
-	return injects
+	if s.agents.lacks == "" { // running Jobs keep their agents, and recreated Jobs get none
+		s.faults.Other = append(s.faults.Other, assessment.Problems...)
+	}
 }
 
 func (s *scope) builder() *plan.Builder {
@@ -205,7 +198,7 @@ func (s *scope) builder() *plan.Builder {
 	return b
 }
 
-// reportAgents warns about problems that prevent in-place restarts. The Jobs run without them.
+// reportAgents warns about settings that impede or prevent in-place restarts or spares.
 func (r *Reconciler) reportAgents(s *scope) {
 	for _, warning := range s.agents.assessment.Warnings {
 		r.warnOnce(s.jobSet, inPlaceDoubtful, warning)
@@ -217,13 +210,5 @@ func (r *Reconciler) reportAgents(s *scope) {
 	}
 	if s.agents.lacks != "" {
 		r.warnOnce(s.jobSet, inPlaceNotConfigured, s.agents.lacks+"; the jobs run without in-place restarts")
-		return
-	}
-	then := "; the jobs run without in-place restarts"
-	if s.runsAgents() {
-		then = keepsAgents
-	}
-	for _, problem := range s.agents.assessment.Problems {
-		r.warnOnce(s.jobSet, inPlaceRefused, problem.Error()+then)
 	}
 }

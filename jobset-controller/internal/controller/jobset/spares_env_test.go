@@ -154,7 +154,7 @@ func TestTheNumberOfSparesChanges(t *testing.T) {
 	w.awaitSpares(1)
 	w.annotate("a", v1alpha2.SparesKey, "many")
 	w.Eventually(func() string {
-		if got := strings.Join(w.eventsWith(inPlaceRefused), "\n"); !strings.Contains(got, "running jobs keep their agents") {
+		if got := strings.Join(w.eventsWith(v1alpha2.InvalidSpecReason), "\n"); !strings.Contains(got, `"many"`) {
 			return "events: " + got
 		}
 		return ""
@@ -267,7 +267,7 @@ func TestSparesEndWhenTheirJobSetIsQueued(t *testing.T) {
 			w.awaitJobs("a-w-0@0", "a-w-spares@0-")
 			w.collect("a-w-spares")
 			w.Always(func() string { return sandbox.Differs("jobs", "a-w-0@0", w.jobNames()) })
-			if len(w.eventsWith(inPlaceRefused)) == 0 {
+			if len(w.eventsWith(v1alpha2.InvalidSpecReason)) == 0 {
 				t.Error("no event gives the reason")
 			}
 		})
