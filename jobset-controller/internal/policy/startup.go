@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/utils/ptr"
@@ -82,21 +83,17 @@ func InOrder(spec *v1alpha2.JobSetSpec) bool {
 func StartupWaits(spec *v1alpha2.JobSetSpec) []v1alpha2.WaitForReplicatedJobsStatus {
 	waits := make([]v1alpha2.WaitForReplicatedJobsStatus, len(spec.ReplicatedJobs))
 	for i := range waits {
-		waits[i] = waitAfter(spec, spec.ReplicatedJobs[i].Name)
-	}
-	return waits
-}
-
-func waitAfter(spec *v1alpha2.JobSetSpec, rjob string) v1alpha2.WaitForReplicatedJobsStatus {
-	if InOrder(spec) {
-		for i := range spec.StartupPolicy.Rules {
-			rule := &spec.StartupPolicy.Rules[i]
-			if rule.WaitForReplicatedJobsStatus != "" && slices.Contains(rule.TargetReplicatedJobs, rjob) {
-				return rule.WaitForReplicatedJobsStatus
+		waits[i] = v1alpha2.WaitForReady
+		if !InOrder(spec) {
+			continue
+		}
+		for _, rule := range slices.Backward(spec.StartupPolicy.Rules) { // the first one applies
+			if slices.Contains(rule.TargetReplicatedJobs, spec.ReplicatedJobs[i].Name) {
+				waits[i] = cmp.Or(rule.WaitForReplicatedJobsStatus, waits[i])
 			}
 		}
 	}
-	return v1alpha2.WaitForReady
+	return waits
 }
 
 // Blocker returns the first replicatedJob that delays an ordered start, and the status that it has not reached yet. The
