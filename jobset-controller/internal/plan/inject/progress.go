@@ -42,18 +42,11 @@ func (t *template) findProgress() field.ErrorList {
 		if sources := []string{fromFile, fromOutput}; !slices.Contains(sources, value) {
 			errs = append(errs, field.NotSupported(path, value, sources))
 		}
+		if value == fromOutput && t.Driver == Exec && t.worker().TTY { // output is copied through a pipe, which is not a terminal
+			errs = append(errs, field.Invalid(path, value, "the worker has a terminal (tty), so its output cannot be monitored"))
+		}
 	}
-	return append(append(errs, t.cannotShowProgress()...), t.cannotSeeOutput()...)
-}
-
-// cannotSeeOutput rejects "output" as the source for a worker with a terminal, because the output would be copied
-// through a pipe, which is not a terminal.
-func (t *template) cannotSeeOutput() field.ErrorList {
-	if t.Progress.From != fromOutput || t.Driver != Exec || !t.worker().TTY {
-		return nil
-	}
-	_, path, _ := t.annotation(v1alpha2.ProgressFromKey)
-	return field.ErrorList{field.Invalid(path, fromOutput, "the worker has a terminal (tty), so its output cannot be monitored")}
+	return append(errs, t.cannotShowProgress()...)
 }
 
 func (t *template) silence(key string, errs *field.ErrorList) time.Duration {

@@ -58,25 +58,17 @@ func (s Settings) of(job *batchv1.Job, kind string) Settings {
 
 // Lacks returns why the manager's own settings prevent the assessed drivers from being added, or "" if they do not.
 func (s Settings) Lacks(a Assessment) string {
-	for _, rjob := range a.Entries {
-		if flag := s.missing(rjob.Driver); flag != "" {
-			return "no agent is added to the pods, because the manager runs without --" + flag
+	const lacks = "no agent is added to the pods, because the manager runs without --"
+	for _, e := range a.Entries {
+		switch {
+		case e.Driver == None:
+		case s.Store.Address == "":
+			return lacks + supervise.FlagStoreAddress
+		case e.Driver == Exec && s.ExecImage == "":
+			return lacks + supervise.FlagExecImage
+		case e.Driver == CRI && s.AgentImage == "":
+			return lacks + FlagAgentImage
 		}
-	}
-	return ""
-}
-
-// missing returns the flag that a driver requires and that is not set, or "".
-func (s Settings) missing(driver Driver) string {
-	switch {
-	case driver == None:
-		return ""
-	case s.Store.Address == "":
-		return supervise.FlagStoreAddress
-	case driver == Exec && s.ExecImage == "":
-		return supervise.FlagExecImage
-	case driver == CRI && s.AgentImage == "":
-		return FlagAgentImage
 	}
 	return ""
 }
