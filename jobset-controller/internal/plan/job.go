@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -73,12 +74,8 @@ func (b *Builder) decorate(job *batchv1.Job, rjob *v1alpha2.ReplicatedJob, ident
 
 // Defaults sets the defaults of the upstream webhook: Jobs are Indexed, and their pods restart on failure.
 func Defaults(spec *batchv1.JobSpec) {
-	if spec.CompletionMode == nil {
-		spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
-	}
-	if spec.Template.Spec.RestartPolicy == "" {
-		spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
-	}
+	spec.CompletionMode = cmp.Or(spec.CompletionMode, ptr.To(batchv1.IndexedCompletion))
+	spec.Template.Spec.RestartPolicy = cmp.Or(spec.Template.Spec.RestartPolicy, corev1.RestartPolicyOnFailure)
 }
 
 func ownedBy(js *v1alpha2.JobSet) metav1.OwnerReference {
@@ -208,12 +205,8 @@ func keepApart(js *v1alpha2.JobSet, pod *corev1.PodSpec) {
 
 // AntiAffinity returns the anti-affinity of a pod, and adds an empty one if the pod has none.
 func AntiAffinity(pod *corev1.PodSpec) *corev1.PodAntiAffinity {
-	if pod.Affinity == nil {
-		pod.Affinity = &corev1.Affinity{}
-	}
-	if pod.Affinity.PodAntiAffinity == nil {
-		pod.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{}
-	}
+	pod.Affinity = cmp.Or(pod.Affinity, &corev1.Affinity{})
+	pod.Affinity.PodAntiAffinity = cmp.Or(pod.Affinity.PodAntiAffinity, &corev1.PodAntiAffinity{})
 	return pod.Affinity.PodAntiAffinity
 }
 

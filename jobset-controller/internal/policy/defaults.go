@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/utils/ptr"
@@ -10,37 +11,22 @@ import (
 
 // Network returns the network of a spec, with the defaults that admission sets.
 func Network(spec *v1alpha2.JobSetSpec) *v1alpha2.Network {
-	n := &v1alpha2.Network{}
-	if spec.Network != nil {
-		n = spec.Network.DeepCopy()
-	}
-	if n.EnableDNSHostnames == nil {
-		n.EnableDNSHostnames = ptr.To(true)
-	}
-	if n.PublishNotReadyAddresses == nil {
-		n.PublishNotReadyAddresses = ptr.To(true)
-	}
-	return n
+	n := ptr.Deref(spec.Network, v1alpha2.Network{})
+	n.EnableDNSHostnames = cmp.Or(n.EnableDNSHostnames, ptr.To(true))
+	n.PublishNotReadyAddresses = cmp.Or(n.PublishNotReadyAddresses, ptr.To(true))
+	return &n
 }
 
 // SuccessPolicy returns the success policy of a spec. By default all Jobs must succeed.
 func SuccessPolicy(spec *v1alpha2.JobSetSpec) *v1alpha2.SuccessPolicy {
-	if spec.SuccessPolicy == nil {
-		return &v1alpha2.SuccessPolicy{Operator: v1alpha2.OperatorAll}
-	}
-	return spec.SuccessPolicy
+	return cmp.Or(spec.SuccessPolicy, &v1alpha2.SuccessPolicy{Operator: v1alpha2.OperatorAll})
 }
 
 // StartupPolicy returns the startup policy of a spec. The default is AnyOrder.
 func StartupPolicy(spec *v1alpha2.JobSetSpec) *v1alpha2.StartupPolicy {
-	p := &v1alpha2.StartupPolicy{}
-	if spec.StartupPolicy != nil {
-		p = spec.StartupPolicy.DeepCopy()
-	}
-	if p.StartupPolicyOrder == "" {
-		p.StartupPolicyOrder = v1alpha2.AnyOrder
-	}
-	return p
+	p := ptr.Deref(spec.StartupPolicy, v1alpha2.StartupPolicy{})
+	p.StartupPolicyOrder = cmp.Or(p.StartupPolicyOrder, v1alpha2.AnyOrder)
+	return &p
 }
 
 // Ours reports whether the JobSet is managed by the JobSet controller and not by another one, such as that of

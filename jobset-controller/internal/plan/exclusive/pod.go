@@ -13,6 +13,7 @@
 package exclusive
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -101,9 +102,7 @@ func attract(pod *corev1.Pod) {
 		metav1.LabelSelectorRequirement{Key: v1alpha2.PriorityKey, Operator: metav1.LabelSelectorOpIn, Values: []string{priority(pod)}},
 	)
 	replace(&plan.AntiAffinity(&pod.Spec).RequiredDuringSchedulingIgnoredDuringExecution, pod, others)
-	if pod.Spec.Affinity.PodAffinity == nil {
-		pod.Spec.Affinity.PodAffinity = &corev1.PodAffinity{}
-	}
+	pod.Spec.Affinity.PodAffinity = cmp.Or(pod.Spec.Affinity.PodAffinity, &corev1.PodAffinity{})
 	replace(&pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, pod, same)
 }
 

@@ -15,6 +15,7 @@
 package inject
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -129,9 +130,7 @@ func (p Plan) Into(rjob int, job *batchv1.Job, first First) {
 // as failures. Like the leader, the Job controller then does not replace a pod whose worker may still be running,
 // unless the Job's author has decided otherwise.
 func outliveRestarts(job *batchv1.JobSpec) {
-	if job.PodReplacementPolicy == nil {
-		job.PodReplacementPolicy = ptr.To(batchv1.Failed)
-	}
+	job.PodReplacementPolicy = cmp.Or(job.PodReplacementPolicy, ptr.To(batchv1.Failed))
 	job.BackoffLimit = ptr.To[int32](math.MaxInt32)
 	job.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 }
