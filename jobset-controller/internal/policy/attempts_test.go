@@ -97,7 +97,9 @@ func TestAttempts(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			js := MakeJobSet("js").Entry("w", 1, func(e *v1alpha2.ReplicatedJob) { e.Template.Spec.Parallelism, e.Template.Spec.Completions = ptr.To[int32](3), ptr.To[int32](3) }).
+			js := MakeJobSet("js").Entry("w", 1, func(e *v1alpha2.ReplicatedJob) {
+				e.Template.Spec.Parallelism, e.Template.Spec.Completions = ptr.To[int32](3), ptr.To[int32](3)
+			}).
 				MaxRestarts(3).Strategy(v1alpha2.InPlaceRestart).Restarts(c.restarts, c.counted)
 			js.Status.PreviousInPlaceRestartAttempt, js.Status.CurrentInPlaceRestartAttempt = known(c.previous), known(c.current)
 			job := MakeJob("js-w-0", "w").Attempt(int(c.restarts)).Pods(3, 3, c.succeeded).Obj()
