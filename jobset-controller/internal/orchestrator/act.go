@@ -102,8 +102,7 @@ func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Resul
 
 var moot = leader.Result{Moot: true}
 
-// result returns the result of a call. If its object is gone, has been replaced or has changed, the action is moot. For example, if a pod
-// to delete exactly as observed has been bound to a node, the Job controller decides which pod to keep.
+// result returns the result of a call. If its object is gone, has been replaced or has changed, the action is moot.
 func result(err error, doing string, args ...any) leader.Result {
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
@@ -125,11 +124,7 @@ func (x *run) release(ctx context.Context, a leader.Release) (leader.Result, err
 
 func (x *run) deletePod(ctx context.Context, a leader.DeletePod) leader.Result {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: x.owner.GetNamespace(), Name: a.Pod.Name, UID: types.UID(a.Pod.UID)}}
-	only := client.Preconditions{UID: &pod.UID}
-	if a.Exactly {
-		only.ResourceVersion = &a.Pod.Version
-	}
-	options := []client.DeleteOption{only}
+	options := []client.DeleteOption{client.Preconditions{UID: &pod.UID}}
 	if a.Force() {
 		options = append(options, client.GracePeriodSeconds(0))
 	}

@@ -231,8 +231,8 @@ func (x *run) plain(job *batchv1.Job, current bool) *workload.Job {
 	return jobOf(x.owner.GetName(), job, current)
 }
 
-// newestVersion returns the newest version of the group's pods, including those that were just lost or created. If two versions cannot
-// be compared, it keeps the earlier one.
+// newestVersion returns the newest version of the group's pods, including those that were just lost. If two versions cannot be
+// compared, it keeps the earlier one.
 func (x *run) newestVersion() string {
 	newest := ""
 	note := func(version string) {
@@ -245,11 +245,6 @@ func (x *run) newestVersion() string {
 	}
 	for _, lost := range x.o.Lost {
 		note(lost.Pod.Version)
-	}
-	for _, done := range x.o.Done {
-		if done.Pod != nil {
-			note(done.Pod.Version)
-		}
 	}
 	return newest
 }

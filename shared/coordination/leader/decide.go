@@ -19,7 +19,6 @@ type rule struct {
 //	rule_jobs.go         stale Jobs, late Jobs
 //	rule_losses.go       leadership
 //	rule_nodes.go        dead nodes
-//	rule_replacement.go  twins
 //	rule_served.go       claim, follow, budget
 //	rule_spares.go       given
 var forJobs = []rule{
@@ -42,7 +41,6 @@ var forJobs = []rule{
 	{"late Jobs", (*planner).moveLateJobs},     // Jobs that a controller without epochs left in an earlier epoch
 	{"holders", (*planner).freeSlots},          // slots held by pods that are gone
 	{"spares", (*planner).giveSlots},           // slots that have lost their pods are assigned to waiting pods
-	{"twins", (*planner).giveWay},              // a new pod gives way to one that the Job controller created for the same slot
 	{"replacement", (*planner).replaceLost},    // slots that have lost their pods get new pods
 	{"dead nodes", (*planner).releaseDead},     // pods that cannot terminate are force-deleted
 	{"repair", (*planner).repair},              // slots that delay a restart are repaired
@@ -98,7 +96,6 @@ func (o *Observation) Record(m *Memory, a Action, r Result) {
 	case CreatePod:
 		slots := m.created.in(a.Round)
 		slots[a.Slot] = replacements{slots[a.Slot].created + 1, o.Began, r.OK()}
-		delete(o.Reads.Slots, a.Slot)
 	}
 }
 

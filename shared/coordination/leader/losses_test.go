@@ -82,7 +82,6 @@ func TestAJobIsNotRecreatedForASlotThatHasJustGotAPod(t *testing.T) {
 	for refused, recreates := range map[string]bool{"": false, "exceeded quota": true} {
 		s := waiting(55*time.Second, func(s *scene) {
 			s.Record(&s.memory, CreatePod{Slot: "js-w-0-3", Round: Round{2, 1}}, Result{Refused: refused, Pod: pod(3)})
-			s.Reads.Slots = map[string]SlotRead{"js-w-0-3": {}}
 		})
 		if why := deletedJob(s.plans()); (why != "") != recreates {
 			t.Errorf("after a creation with refusal %q, the Job is deleted because %q", refused, why)

@@ -115,8 +115,7 @@ type Reads struct {
 	// The current state in the API server, by name. A nil value means that the object does not exist or could not be read.
 	Pods map[string]*workload.Pod
 	Jobs map[string]*workload.Job
-	// Slots holds all of a slot's pods that are currently in the API server. A slot for which this reconcile creates a pod is read
-	// again.
+	// Slots holds all of a slot's pods that are currently in the API server.
 	Slots map[string]SlotRead
 }
 

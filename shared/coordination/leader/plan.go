@@ -47,7 +47,7 @@ type Need struct {
 	Slots    []SlotNeed
 }
 
-// SlotNeed requests all pods of a slot. The list must not be older than the pods in the Observation and those that this reconcile has created.
+// SlotNeed requests all pods of a slot. The list must not be older than the pods in the Observation.
 type SlotNeed struct {
 	Slot  string
 	Job   *workload.Job
@@ -117,12 +117,10 @@ type DeletePod struct {
 	Slot string
 	Why  string
 	For  Purpose
-	// Exactly means that the pod is deleted only if it has not changed since it was observed.
-	Exactly bool
 }
 
 // Force reports whether to delete the pod without a grace period.
-func (d DeletePod) Force() bool { return d.For == ForDead || d.For == ForTwin }
+func (d DeletePod) Force() bool { return d.For == ForDead }
 
 // Purpose is why something is deleted.
 type Purpose string
@@ -132,7 +130,6 @@ const (
 	ForRestart Purpose = "restart" // its worker did not rejoin after a restart
 	ForFence   Purpose = "fence"   // it was released from its slot, and the slot has no other pod
 	ForDead    Purpose = "dead"    // nothing is running in it
-	ForTwin    Purpose = "twin"    // the Job controller has created a pod for the slot, too
 	ForEpoch   Purpose = "epoch"   // it belongs to an earlier epoch; for a Job, or for a pod if the owner is Alone
 	ForMissed  Purpose = "missed"  // not all Jobs of the owner have agents; for a Job or a pod
 )

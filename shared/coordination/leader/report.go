@@ -34,10 +34,8 @@ type reporter struct {
 	refused   []Done // by the API server
 }
 
-// sort groups the actions that took effect by purpose. A created pod that was deleted again does not count as a
-// replacement.
+// sort groups the actions that took effect by purpose.
 func (r *reporter) sort() {
-	gone := map[string]bool{}
 	for _, d := range r.Done {
 		switch a := d.Action.(type) {
 		case Release:
@@ -51,7 +49,6 @@ func (r *reporter) sort() {
 		case DeletePod:
 			if d.OK() {
 				r.byPurpose[a.For] = append(r.byPurpose[a.For], a)
-				gone[a.Pod.UID] = true
 			}
 		case DeleteJob:
 			if d.OK() && a.For == ForRestart {
@@ -65,7 +62,7 @@ func (r *reporter) sort() {
 		case !is:
 		case d.Refused != "" && !a.Retry:
 			r.refused = append(r.refused, d)
-		case d.OK() && !gone[d.Pod.UID]:
+		case d.OK():
 			r.created = append(r.created, d)
 		}
 	}

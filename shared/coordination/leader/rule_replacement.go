@@ -27,8 +27,8 @@ const createWithin = 5 * time.Second
 //	one has Succeeded                             nothing to do: the Job counts the slot as finished
 //
 // The Job controller waits 10 s after a Job loses its first pod, and twice as long after each further loss, up to 10 min. It
-// recognizes the new pod by its owner and completion index and adopts it, so it does not create another one. See
-// docs/adr/20261122-replace-lost-pods-in-the-orchestrator.md.
+// recognizes the new pod by its owner and completion index and adopts it, so it does not create another one. If it has created one
+// at the same moment, it deletes one of the two. See docs/adr/20261122-replace-lost-pods-in-the-orchestrator.md.
 func (p *planner) replaceLost() {
 	if !p.replaces() {
 		p.memory.created = roundPods{}
@@ -109,25 +109,5 @@ func (p *planner) fill(at place) {
 		slices.Sort(a.Lost)
 		a.Retry = p.memory.created.in(a.Round)[at.slot].created > 0
 		p.do(a)
-	}
-}
-
-// giveWay deletes a pod that the leader has just created if, at the same time, the Job controller created another one that is
-// older or already has a node. Of two pods with the same index, the Job controller keeps that one and would soon delete ours
-// itself. Ours is deleted only if it has not changed since its creation, because otherwise both might be deleted.
-func (p *planner) giveWay() {
-	for _, done := range p.Done {
-		a, is := done.Action.(CreatePod)
-		if !is || !done.OK() {
-			continue
-		}
-		twins, known := p.Reads.Slots[a.Slot]
-		if !known {
-			p.plan.Need.Slots = append(p.plan.Need.Slots, SlotNeed{Slot: a.Slot, Job: a.Job, Index: a.Index})
-			continue
-		}
-		if slices.ContainsFunc(twins.Pods, func(other *workload.Pod) bool { return other.UID != done.Pod.UID && other.Outranks(done.Pod) }) {
-			p.do(DeletePod{Pod: done.Pod, Slot: a.Slot, For: ForTwin, Exactly: true})
-		}
 	}
 }

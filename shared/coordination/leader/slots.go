@@ -52,7 +52,7 @@ func (p *planner) places() []place {
 }
 
 // readPlaces requests the slots' pods, and their Jobs to check that they still need the pods. The list of pods may be as old as
-// the pods known here. Even a current list may miss a pod that the Job controller has just created; giveWay handles that.
+// the pods known here. Even a current list may miss a pod that the Job controller has just created.
 func (p *planner) readPlaces(places []place) {
 	jobs := map[string]bool{}
 	for _, at := range places {

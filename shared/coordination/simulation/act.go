@@ -336,7 +336,7 @@ func (o *orchestrator) annotatePod(a leader.AnnotatePod) leader.Result {
 // deleteOnce runs in the API server.
 func (o *orchestrator) deleteOnce(a leader.DeletePod) leader.Result {
 	p := o.findPod(a.Pod.UID)
-	if p == nil || (a.Exactly && p.phase != podPending) {
+	if p == nil {
 		return leader.Result{Moot: true}
 	}
 	o.note(o.name, "deletes %s: %s", p.uid, a.For)

@@ -42,7 +42,7 @@ var mutants = map[string]struct {
 	"store: a used-up budget counts as success":                         {"L9", openGoesOn, func() Shape { return endless(Exec) }},
 	"store: a forged join is not validated":                             {"S16", againCompares, func() Shape { return forged(Exec) }},
 	"store: the pod of a silent node cannot be released":                {"L9", releaseNobody, silentNodes},
-	"store: a pod joins in a slot assigned to another pod":              {"S17", joinGiven, spareLosses},
+	"store: a pod joins in a slot assigned to another pod":              {"S17", joinGiven, spareStorm},
 	"store: a slot is assigned although another pod holds it":           {"S17", giveHeld, staleLosses},
 	"agent: an assigned slot is ignored":                                {"L2", Mutant{Event: neverGiven}, func() Shape { return sparesIn(repairs(Exec), 1) }},
 	"leader: a slot is assigned while its pod is terminating":           {"S17", Mutant{Observe: endedEarly}, spareLosses},

@@ -83,26 +83,3 @@ func TestLost(t *testing.T) {
 		})
 	}
 }
-
-// Of two pods with the same index, the Job controller keeps the one that outranks the other.
-func TestOutranks(t *testing.T) {
-	born := func(second int64) func(*Pod) { return func(p *Pod) { p.Created = time.Unix(second, 0) } }
-	made := pod(Pending, unbound, born(10))
-	for name, c := range map[string]struct {
-		other *Pod
-		want  bool
-	}{
-		"it has a node":                     {pod(Pending, born(11)), true},
-		"it is older":                       {pod(Pending, unbound, born(9)), true},
-		"it was created in the same second": {pod(Pending, unbound, born(10)), false},
-		"it is younger":                     {pod(Pending, unbound, born(11)), false},
-		"it has failed":                     {pod(Failed, born(9)), false},
-		"it is being deleted":               {pod(Running, born(9), deleted(30)), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := c.other.Outranks(made); got != c.want {
-				t.Errorf("got %v", got)
-			}
-		})
-	}
-}

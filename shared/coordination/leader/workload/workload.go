@@ -199,9 +199,3 @@ func (p *Pod) state() State {
 	}
 	return Ending
 }
-
-// Outranks reports whether the Job controller would keep this pod rather than made, a pod of the same slot that was just created
-// and has no node. It would if this pod has a node or is older. If both were created in the same second, it may keep either.
-func (p *Pod) Outranks(made *Pod) bool {
-	return p.state() == Held && (p.Node != "" || p.Created.Before(made.Created))
-}
