@@ -332,7 +332,7 @@ func TestGroupIsDroppedWithTheAnnotationAndAtTheEnd(t *testing.T) {
 			g := formed(t)
 			g.change(change)
 			g.reconcile()
-			if groups, _ := g.store.Groups(g.ctx); len(groups) != 0 {
+			if groups, _ := g.store.Tidy(g.ctx); len(groups) != 0 {
 				t.Errorf("groups left: %v", groups)
 			}
 			if c := meta.FindStatusCondition(g.jobSet().Status.Conditions, ConditionInSync); c != nil {
@@ -377,8 +377,8 @@ func TestSweepDropsGroupsOfDeletedJobSets(t *testing.T) {
 	if err := s.Once(g.ctx); err != nil {
 		t.Fatal(err)
 	}
-	groups, err := g.store.Groups(g.ctx)
-	if err != nil || len(groups) != 1 || groups[0] != uid {
+	groups, err := g.store.Tidy(g.ctx)
+	if err != nil || len(groups) != 1 || groups[uid] == 0 {
 		t.Errorf("groups %v, %v", groups, err)
 	}
 }

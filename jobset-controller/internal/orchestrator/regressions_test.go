@@ -255,7 +255,7 @@ func isRefused(t *testing.T, change func(*v1alpha2.JobSet), why string) {
 	if !strings.Contains(c.Message, why) {
 		t.Errorf("the condition is %q", c.Message)
 	}
-	if groups, _ := g.store.Groups(g.ctx); len(groups) != 0 {
+	if groups, _ := g.store.Tidy(g.ctx); len(groups) != 0 {
 		t.Error("a group was opened")
 	}
 }

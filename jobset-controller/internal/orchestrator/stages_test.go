@@ -153,7 +153,7 @@ func TestGroupIsOpenedOnceTheFirstJobHasAnAgent(t *testing.T) {
 	g := newRig(t, plain)
 	g.removeJob()
 	g.reconcile()
-	if groups, _ := g.store.Groups(g.ctx); len(groups) != 0 {
+	if groups, _ := g.store.Tidy(g.ctx); len(groups) != 0 {
 		t.Error("a group was opened before it is known whether agents are added")
 	}
 	if c := meta.FindStatusCondition(g.jobSet().Status.Conditions, ConditionInSync); c != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -106,29 +108,23 @@ func (w *Wakeups) wake(ctx context.Context, group types.UID) {
 	}
 }
 
-// Sweep drops the groups of owners that no longer exist. It does not rely on deletion events, because a deletion may
-// happen while there is no leader.
+// Sweep drops the groups of owners that no longer exist, and data that late reports have left in the store. It does not
+// rely on deletion events, because a deletion may happen while there is no leader.
 type Sweep struct {
 	Cache  client.Reader
 	Live   client.Reader
 	Store  rounds.Leader
 	Tokens Tokens
 	Owners *owners.Lister // nil if there are only JobSets
-	Tidy   bool           // also remove data that late reports have left in the store
 }
 
 // Once performs a single sweep. Another process may have become the leader in the meantime and hold the token.
 func (s *Sweep) Once(ctx context.Context) error {
-	if s.Tidy {
-		if _, err := s.Store.Tidy(ctx); err != nil {
-			return err
-		}
-	}
-	groups, err := s.Store.Groups(ctx)
+	groups, err := s.Store.Tidy(ctx)
 	if err != nil {
 		return err
 	}
-	unknown, err := s.Owners.Unknown(ctx, s.Cache, s.Live, groups)
+	unknown, err := s.Owners.Unknown(ctx, s.Cache, s.Live, slices.Collect(maps.Keys(groups)))
 	if err != nil || len(unknown) == 0 {
 		return err
 	}

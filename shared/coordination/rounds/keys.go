@@ -7,9 +7,6 @@ import (
 
 const keyPrefix = "hf" + Version + ":{"
 
-// IndexKey is the key of a set with the UIDs of all groups.
-const IndexKey = "hf" + Version + ":groups"
-
 // AllKeys is a pattern that matches the keys of all groups.
 const AllKeys = keyPrefix + "*"
 

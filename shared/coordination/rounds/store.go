@@ -71,10 +71,9 @@ type Leader interface {
 	History(ctx context.Context, group string) ([]Line, error)
 	// Drop removes all data of a group.
 	Drop(ctx context.Context, group string) error
-	// Tidy removes tables of past rounds that late reports have left behind. It returns the size of each group in bytes.
+	// Tidy removes tables of past rounds that late reports have left behind. It returns the UIDs of all stored groups, with their
+	// sizes in bytes.
 	Tidy(ctx context.Context) (map[string]int64, error)
-	// Groups returns the UIDs of all stored groups.
-	Groups(ctx context.Context) ([]string, error)
 	// WatchAll calls on until ctx ends: with the UID of each group that changes, and with "" after every (re)connection. All
 	// groups should then be read, because changes may have been missed. Since messages may be lost, groups should also be read at
 	// intervals.

@@ -100,8 +100,6 @@ func TestForbiddenActionsOfAMember(t *testing.T) {
 		"a read of another group's state":                       {"GETRANGE", theirs.State(), 0, 9},
 		"a read of another group's configuration":               {"HGET", theirs.Config(), "inc"},
 		"a check for the existence of another group":            {"HLEN", theirs.Config()},
-		"a read of the index":                                   {"SMEMBERS", rounds.IndexKey},
-		"a write to the index":                                  {"SADD", rounds.IndexKey, "x"},
 		"a write to an unrelated key":                           {"HSET", "mine", "a", "b"},
 		"a write to an unused key of the group":                 {"HSET", "hf2:{" + uid + "}:y", "a", "b"},
 		"a message to another group":                            {"PUBLISH", theirs.Channel(), level.String()},

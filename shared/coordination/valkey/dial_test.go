@@ -134,12 +134,12 @@ func TestProbeOfAPoolMakesNoHandshake(t *testing.T) {
 	server := newTLSServer(t, cert, key)
 	q := &queue{address: freeAddress(t), server: server.address, delay: func(int64) time.Duration { return 0 }}
 	store := q.store(t, cert)
-	if _, err := store.Groups(t.Context()); err == nil {
+	if _, err := store.Tidy(t.Context()); err == nil {
 		t.Fatal("a call to a stopped server succeeded")
 	}
 	q.open(t)
 	deadline := time.Now().Add(patience)
-	for _, err := store.Groups(t.Context()); err != nil; _, err = store.Groups(t.Context()) {
+	for _, err := store.Tidy(t.Context()); err != nil; _, err = store.Tidy(t.Context()) {
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}

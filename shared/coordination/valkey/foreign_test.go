@@ -86,10 +86,6 @@ func TestForeignTypes(t *testing.T) {
 			}
 		})
 	}
-	server.do("FLUSHALL")
-	server.do("SET", rounds.IndexKey, "x")
-	_, err := store.Groups(t.Context())
-	wantForeign(t, "groups", "", err)
 }
 
 func second(_ string, _ rounds.Level, err error) error { return err }

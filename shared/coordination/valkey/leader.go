@@ -53,9 +53,8 @@ func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) 
 }
 
 // Set implements rounds.Leader. It records finished workers in the same transaction as the state, because Tidy could otherwise
-// mistake their tables for those of a past round and remove them. In a cluster, the index is on another node. If the process
-// crashes before the index is updated, the next call repairs it. If it crashes before the line is added to the history, only that
-// record is lost.
+// mistake their tables for those of a past round and remove them. If the process crashes before the line is added to the history,
+// only that record is lost.
 func (s *Store) Set(ctx context.Context, group, before string, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
 	keys := rounds.KeysOf(group)
 	enter := func(p redis.Pipeliner) {
@@ -67,9 +66,6 @@ func (s *Store) Set(ctx context.Context, group, before string, state rounds.Stat
 	reply, err := s.lead(ctx, group, rounds.Set(before, state, c), enter)
 	if err != nil || reply == string(rounds.AnswerOver) {
 		return false, err
-	}
-	if err := s.client.SAdd(ctx, rounds.IndexKey, group).Err(); err != nil {
-		return false, unreachable(err)
 	}
 	if line == nil {
 		return true, nil
@@ -158,17 +154,7 @@ func (s *Store) Drop(ctx context.Context, group string) error {
 			return unreachable(err)
 		}
 	}
-	if err := keys.Err(); err != nil {
-		return unreachable(err)
-	}
-	return unreachable(s.client.SRem(ctx, rounds.IndexKey, group).Err())
-}
-
-// Groups implements rounds.Leader.
-func (s *Store) Groups(ctx context.Context) ([]string, error) {
-	groups, err := s.client.SMembers(ctx, rounds.IndexKey).Result()
-	slices.Sort(groups)
-	return groups, protocolError(err)
+	return unreachable(keys.Err())
 }
 
 // WatchAll implements rounds.Leader. The leader loads its functions on each connection, so that a server that restarts with other

@@ -44,7 +44,7 @@ func TestWrongPasswordIsReportedAndThePasswordIsReadAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
 	writeFile(t, file, "wrong\n")
 	store := server.store(t, func(o *Options) { o.PasswordFile = file })
-	_, err := store.Groups(t.Context())
+	_, err := store.Tidy(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 		t.Fatalf("error %v, want WRONGPASS", err)
 	}
@@ -56,7 +56,7 @@ func TestWrongPasswordIsReportedAndThePasswordIsReadAgain(t *testing.T) {
 	if second := w.awaitCount(t, 2)[1]; !second.Read {
 		t.Errorf("second observation %+v, want a read", second)
 	}
-	if _, err := store.Groups(t.Context()); err != nil {
+	if _, err := store.Tidy(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -65,7 +65,7 @@ func TestMissingPasswordFileIsReported(t *testing.T) {
 	server := newServer(t)
 	file := filepath.Join(t.TempDir(), "absent")
 	store := server.store(t, func(o *Options) { o.PasswordFile = file; o.Timeout = time.Second })
-	if _, err := store.Groups(t.Context()); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := store.Tidy(t.Context()); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("error %v does not name %s", err, file)
 	}
 }

@@ -25,7 +25,7 @@ func TestChartHasTheRules(t *testing.T) {
 func leaderRules() []string {
 	rules := []string{
 		"-@all", "+subscribe", "+psubscribe", "+ping", "+hello", "+auth", "+client|setname", "+fcall", "+function", "+acl",
-		"+multi", "+exec", "+scan", "+memory", "+smembers", "+sadd", "+srem", "+hgetall", "+del",
+		"+multi", "+exec", "+scan", "+memory", "+hgetall", "+del",
 	}
 	for _, command := range rounds.FunctionCommands {
 		rules = append(rules, "+"+command)

@@ -76,13 +76,13 @@ func TestServerCertificateIsChecked(t *testing.T) {
 		"an unknown authority":       {TLSFiles{CA: other}, "certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := server.store(t, func(o *Options) { o.TLS = tc.files }).Groups(t.Context())
+			_, err := server.store(t, func(o *Options) { o.TLS = tc.files }).Tidy(t.Context())
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
 	}
-	if _, err := server.store(t).Groups(t.Context()); err == nil {
+	if _, err := server.store(t).Tidy(t.Context()); err == nil {
 		t.Error("the server accepts a connection without TLS")
 	}
 }

@@ -172,10 +172,10 @@ func TestDroppedUserIsDisconnected(t *testing.T) {
 
 func TestDefaultUserIsDisabled(t *testing.T) {
 	server := newGuardedServer(t)
-	if _, err := server.store(t).Groups(t.Context()); err == nil || !strings.Contains(err.Error(), "NOAUTH") {
+	if _, err := server.store(t).Tidy(t.Context()); err == nil || !strings.Contains(err.Error(), "NOAUTH") {
 		t.Errorf("without credentials: %v, want NOAUTH", err)
 	}
-	if _, err := server.as(t, "default", "").Groups(t.Context()); err == nil {
+	if _, err := server.as(t, "default", "").Tidy(t.Context()); err == nil {
 		t.Error("the default user can log in")
 	}
 }

@@ -123,9 +123,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	if err := mgr.Add(wakeups); err != nil {
 		return err
 	}
-	sweep := &orchestrator.Sweep{
-		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Owners: known, Tidy: !o.ValkeyACL,
-	}
+	sweep := &orchestrator.Sweep{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Owners: known}
 	return mgr.Add(bootstrap.Every(30*time.Second, "cleaning up the store failed", sweep.Once))
 }
 

@@ -123,21 +123,16 @@ func (s *Store) Drop(ctx context.Context, group string) error {
 	})
 }
 
-// Tidy implements rounds.Leader.
+// Tidy implements rounds.Leader. Each group has the size 1.
 func (s *Store) Tidy(ctx context.Context) (map[string]int64, error) {
-	return nil, s.locked(ctx, func(v *Server) error {
+	sizes := map[string]int64{}
+	return sizes, s.locked(ctx, func(v *Server) error {
 		v.Tidy()
+		for _, group := range v.Groups() {
+			sizes[group] = 1
+		}
 		return nil
 	})
-}
-
-// Groups implements rounds.Leader.
-func (s *Store) Groups(ctx context.Context) (groups []string, err error) {
-	err = s.locked(ctx, func(v *Server) error {
-		groups = v.Groups()
-		return nil
-	})
-	return groups, err
 }
 
 // locked runs a call if the store is reachable.
