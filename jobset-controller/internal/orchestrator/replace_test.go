@@ -553,7 +553,7 @@ func TestPodOnADeletedNodeIsForceDeleted(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 	g.pass(2 * time.Second)
 	g.wantPhase(coordination.Restarting, 1, 1)
-	g.wantEvents("restarting all 4 workers in place", "js-w-0-1: terminating, and its node is gone; force-deleted")
+	g.wantEvents("restarting all 4 workers in place", "js-w-0-1 is terminating, and its node is gone; force-deleted")
 	forced.want(1)
 }
 
@@ -594,7 +594,7 @@ func failedOver(t *testing.T) *rig {
 	return g
 }
 
-const byForce = "js-w-0-1: terminating, and the kubelet of its node n1 has not been heard from since 1970-01-01T00:16:40Z, which is 5m0s or more; force-deleted"
+const byForce = "js-w-0-1 is terminating, and the kubelet of its node n1 has not been heard from since 1970-01-01T00:16:40Z, which is 5m0s or more; force-deleted"
 
 // Nothing is waiting for the pod's slot now. But its Job is waiting for the pod, and the next Job is waiting for that
 // Job.

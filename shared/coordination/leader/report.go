@@ -3,7 +3,6 @@ package leader
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
@@ -140,27 +139,13 @@ func (r *reporter) replaced() {
 		lostPods(first.Action.(CreatePod).Slot, n), plural(n, "a replacement", "replacements"), first.Pod.Name))
 }
 
-// forcedText describes the forced deletions. It states the evidence for each node once and lists as many pods and nodes as fit
-// into an event.
-func forcedText(all []DeletePod) string {
-	const most = 3
-	var reasons []string
-	pods := map[string][]string{}
-	for _, one := range all {
-		if pods[one.Why] == nil {
-			reasons = append(reasons, one.Why)
-		}
-		pods[one.Why] = append(pods[one.Why], one.Pod.Name)
+// forcedText describes the forced deletions. It names the first pod and the evidence for its node.
+func forcedText(pods []DeletePod) string {
+	first, more := pods[0], ""
+	if n := len(pods) - 1; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
 	}
-	var notes []string
-	for i, why := range reasons {
-		if i == most {
-			notes = append(notes, fmt.Sprintf("and the same on %d more nodes", len(reasons)-most))
-			break
-		}
-		notes = append(notes, fmt.Sprintf("%s: terminating, and %s; force-deleted, each slot gets a new pod", some(pods[why], most), why))
-	}
-	return strings.Join(notes, "; ")
+	return fmt.Sprintf("pod %s is terminating, and %s; force-deleted it%s, each slot gets a new pod", first.Pod.Name, first.Why, more)
 }
 
 // lostPods says that n workers have lost their pods, and names the first one.
