@@ -221,7 +221,7 @@ func TestGroupOfPodsWhoseFirstTheWebhookMissedRunsWithoutAgents(t *testing.T) {
 	if pod := g.createMember(member(1)); len(pod.Spec.InitContainers) > 0 {
 		t.Error("the other pod has an agent")
 	}
-	g.refused(first, "the pod with index 0 was created without agents")
+	g.refused(first, "created without agents")
 }
 
 func TestGroupOfPodsThatTheWebhookMissedAsAWholeIsReported(t *testing.T) {
@@ -230,7 +230,7 @@ func TestGroupOfPodsThatTheWebhookMissedAsAWholeIsReported(t *testing.T) {
 	first := g.createMember(member(0))
 	g.createMember(member(1))
 	g.start()
-	g.refused(first, "the pod with index 0 was created without agents")
+	g.refused(first, "created without agents")
 	g.awaitEvent("train-0", "InPlacePodsWithoutAgents")
 }
 
@@ -276,7 +276,7 @@ func TestFirstPodThatIsRecreatedWithoutAnAgentEndsItsGroup(t *testing.T) {
 	if pod := g.createMember(member(1)); len(pod.Spec.InitContainers) > 0 {
 		t.Error("the other pod has an agent")
 	}
-	g.refused(first, "the pod with index 0 was created without agents")
+	g.refused(first, "created without agents")
 }
 
 // refused waits until the condition of a pod with index 0 reports why its group is not managed.

@@ -102,7 +102,7 @@ func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (
 	}
 	view.Refused = beside.Refusal(js)
 	if view.Refused == "" && len(jobs) > 0 && !prepared {
-		view.Refused = unprepared(js.Kind)
+		view.Refused = unprepared
 	}
 	if view.Refused == "" {
 		view.Wanted, view.Undecided, view.Refused = wantedOf(js, inPlace, jobs)
@@ -110,16 +110,8 @@ func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (
 	return view, true
 }
 
-func unprepared(kind string) string {
-	const why = "created without agents, because the webhook was unreachable or does not apply to this namespace"
-	switch kind {
-	case inplace.PodKind:
-		return "the pod with index 0 was " + why + "; recreate all pods of the group"
-	case inplace.JobKind:
-		return "the Job was " + why + "; create it again"
-	}
-	return "the Jobs were " + why + "; agents are added when all of them are recreated"
-}
+const unprepared = "created without agents, because the webhook was unreachable or does not apply to this namespace; " +
+	"agents are added when all Jobs or pods of the group are created again"
 
 // isOthers reports whether another installation leads the JobSet, or our own controller manages it.
 func isOthers(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) bool {

@@ -108,7 +108,7 @@ func (r *Reconciler) examine(ctx context.Context, metadata *metav1.PartialObject
 	if pod.UID != metadata.UID || !policy.Lives(pod) || pod.Labels[v1alpha2.GroupKindKey] != "" {
 		return nil
 	}
-	why := unprepared(inplace.PodKind)
+	why := unprepared
 	if said := conditionOf(jobSetOf(pod), ConditionInSync); said != nil && said.Message == why {
 		return nil
 	}
