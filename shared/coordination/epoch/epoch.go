@@ -7,6 +7,7 @@ package epoch
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -42,40 +43,25 @@ type Record struct {
 // First returns the epoch of a JobSet without the annotation.
 func First() Record { return Record{Epoch: 1} }
 
-// Of returns the epoch from the annotations of a JobSet. If Parse returns an error, Of returns it with the first epoch.
+// Of returns the epoch from the annotations of a JobSet. It ignores unknown fields, which later versions may have written, and
+// rejects numbers that are out of range. With an error, it returns the first epoch.
 func Of(annotations map[string]string) (Record, error) {
 	value, found := annotations[Annotation]
 	if !found {
 		return First(), nil
 	}
-	r, err := Parse(value)
-	if err != nil {
-		return First(), err
-	}
-	return r, nil
-}
-
-// Parse reads the value of the annotation. It ignores unknown fields, which later versions may have written, and rejects numbers
-// that are out of range.
-func Parse(value string) (Record, error) {
 	var r Record
-	if err := json.Unmarshal([]byte(value), &r); err != nil {
-		return Record{}, invalid(value, err.Error())
+	err := json.Unmarshal([]byte(value), &r)
+	if err == nil && (r.Epoch < 1 || min(r.Base, r.Early, r.Recreate) < 0 || r.Recreate > r.Epoch) {
+		err = errors.New("a number is out of range")
 	}
-	switch {
-	case r.Epoch < 1:
-		return Record{}, invalid(value, "epoch must be 1 or more")
-	case r.Base < 0:
-		return Record{}, invalid(value, "base must not be negative")
-	case r.Early < 0:
-		return Record{}, invalid(value, "early must not be negative")
-	case r.Recreate < 0 || r.Recreate > r.Epoch:
-		return Record{}, invalid(value, "recreate must be between 0 and epoch")
+	if err != nil {
+		return First(), fmt.Errorf("annotation %s has the invalid value %q: %w", Annotation, value, err)
 	}
 	return r, nil
 }
 
-// Format is the inverse of Parse.
+// Format returns the value of the annotation.
 func (r Record) Format() string {
 	value, _ := json.Marshal(r) // numbers and a string always marshal
 	return string(value)
@@ -137,7 +123,3 @@ func (r Record) OfPod(created time.Time) int32 {
 
 // Stale reports whether a full recreation has replaced a Job that was created in the given epoch.
 func (r Record) Stale(created int32) bool { return created < r.Recreate }
-
-func invalid(value, problem string) error {
-	return fmt.Errorf("annotation %s has the invalid value %q: %s", Annotation, value, problem)
-}

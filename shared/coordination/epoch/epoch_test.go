@@ -17,18 +17,18 @@ func TestParse(t *testing.T) {
 	}{
 		"a full record is read":                           {value: `{"epoch":2,"base":1,"recreate":2,"cause":"timeout/1/3"}`, want: Record{Epoch: 2, Base: 1, Recreate: 2, Cause: "timeout/1/3"}},
 		"early failures are read":                         {value: `{"epoch":2,"base":3,"early":2}`, want: Record{Epoch: 2, Base: 3, Early: 2}},
-		"a negative number of early failures is rejected": {value: `{"epoch":2,"early":-1}`, problem: "early must not be negative"},
+		"a negative number of early failures is rejected": {value: `{"epoch":2,"early":-1}`, problem: "out of range"},
 		"absent numbers are zero":                         {value: `{"epoch":1}`, want: Record{Epoch: 1}},
 		"fields of later versions are ignored":            {value: `{"epoch":3,"later":{"x":[1]}}`, want: Record{Epoch: 3}},
 		"the largest epoch is read":                       {value: `{"epoch":2147483647}`, want: Record{Epoch: math.MaxInt32}},
 		"an empty value is rejected":                      {value: ``, problem: "unexpected end"},
 		"text is rejected":                                {value: `two`, problem: "invalid character"},
 		"a plain number is rejected":                      {value: `2`, problem: "cannot unmarshal"},
-		"null is rejected":                                {value: `null`, problem: "epoch must be 1 or more"},
-		"a missing epoch is rejected":                     {value: `{"base":1}`, problem: "epoch must be 1 or more"},
-		"a negative base is rejected":                     {value: `{"epoch":2,"base":-1}`, problem: "base must not be negative"},
-		"a negative recreate is rejected":                 {value: `{"epoch":2,"recreate":-1}`, problem: "recreate must be between"},
-		"a future recreate is rejected":                   {value: `{"epoch":2,"recreate":3}`, problem: "recreate must be between"},
+		"null is rejected":                                {value: `null`, problem: "out of range"},
+		"a missing epoch is rejected":                     {value: `{"base":1}`, problem: "out of range"},
+		"a negative base is rejected":                     {value: `{"epoch":2,"base":-1}`, problem: "out of range"},
+		"a negative recreate is rejected":                 {value: `{"epoch":2,"recreate":-1}`, problem: "out of range"},
+		"a future recreate is rejected":                   {value: `{"epoch":2,"recreate":3}`, problem: "out of range"},
 		"an epoch beyond int32 is rejected":               {value: `{"epoch":2147483648}`, problem: "cannot unmarshal"},
 		"trailing text is rejected":                       {value: `{"epoch":2} x`, problem: "invalid character"},
 		"a fraction is rejected":                          {value: `{"epoch":1.5}`, problem: "cannot unmarshal"},
@@ -36,7 +36,10 @@ func TestParse(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := Parse(c.value)
+			got, err := parse(c.value)
+			if c.problem != "" {
+				c.want = First()
+			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -44,6 +47,8 @@ func TestParse(t *testing.T) {
 		})
 	}
 }
+
+func parse(value string) (Record, error) { return Of(map[string]string{Annotation: value}) }
 
 func requireProblem(t *testing.T, err error, problem string) {
 	t.Helper()
@@ -132,14 +137,14 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		r, err := Parse(value)
+		r, err := parse(value)
 		if err != nil {
 			return
 		}
 		if r.Epoch < 1 || r.Base < 0 || r.Recreate < 0 || r.Recreate > r.Epoch {
 			t.Fatalf("accepted %+v", r)
 		}
-		if again, err := Parse(r.Format()); err != nil || again != r {
+		if again, err := parse(r.Format()); err != nil || again != r {
 			t.Fatalf("%+v became %+v, %v", r, again, err)
 		}
 	})
