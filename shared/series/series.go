@@ -139,8 +139,6 @@ var (
 		"Slots that were released because their pods were deleted or failed.").of(Orchestrator)
 	ForcedDeletions = counter("holdfast_inplace_forced_deletions_total",
 		"Pods that were force-deleted because their node is gone.").of(Orchestrator)
-	FormingTimeouts = counter("holdfast_inplace_forming_timeouts_total",
-		"Groups that did not form within forming-timeout, even after the pods of missing workers were replaced.").of(Orchestrator)
 	Groups       = gauge("holdfast_inplace_groups", "Groups that this process leads, by phase.", "phase").of(Orchestrator)
 	Replacements = counter("holdfast_inplace_replacements_total",
 		"Pods that the leader created to replace lost pods.").of(Orchestrator)

@@ -22,7 +22,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		meter.NewCounters(registerer,
 			series.Restarts, series.LostWorkerSeconds, series.Evictions, series.Escalations, series.Rounds, series.Timeouts, series.EarlyFailures,
-			series.FormingTimeouts, series.Replacements, series.SparesUsed, series.ForcedDeletions, series.FencingRejections, series.StoreErrors),
+			series.Replacements, series.SparesUsed, series.ForcedDeletions, series.FencingRejections, series.StoreErrors),
 		meter.HistogramVec(series.RestartDuration, buckets), meter.Gauge(series.Leading),
 	}
 	registerer.MustRegister(m.restartSeconds, m.leading)

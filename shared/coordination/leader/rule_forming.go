@@ -178,11 +178,7 @@ func (p *planner) formStep(step *formingStep) {
 		p.replaceMissing(step)
 	case forming.Recreate: // in the next epoch, unless the failure that is charged ends the owner
 		text := step.Text()
-		writes, usedUp := p.failOver(forming.KindForming, text)
-		if writes {
-			p.count(series.FormingTimeouts, 1)
-		}
-		if usedUp {
+		if usedUp := p.failOver(forming.KindForming, text); usedUp {
 			p.reportUsedUp(text, "")
 		}
 	}

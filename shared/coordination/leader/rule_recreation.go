@@ -18,28 +18,28 @@ func (p *planner) recreate() {
 	if !known {
 		return
 	}
-	if _, usedUp := p.failOver(p.group.Record.Cause.Kind, text); usedUp {
+	if usedUp := p.failOver(p.group.Record.Cause.Kind, text); usedUp {
 		p.reportUsedUp(text, "; no worker was stopped")
 	}
 }
 
 // failOver charges a recreation to the budget and opens the next epoch in one compare-and-set. After that, Jobs of earlier epochs
 // are stale, and any leader may delete them. If no budget is left, only the charge is written, which fails the owner. failOver
-// reports whether there is something to write, and whether the budget is used up.
-func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
+// reports whether it has written that the budget is used up.
+func (p *planner) failOver(kind, text string) (usedUp bool) {
 	o, g := &p.Owner, p.group
 	spent := max(o.Charged, p.spentRestarts())
 	charged := restart.Charged(spent, 1)
 	switch {
 	case o.Budget.Exceeded(o.Charged):
-		return false, false
+		return false
 	case !o.Budget.Allows(spent):
 		p.do(p.marked(Annotate{Charged: &charged}, false))
-		return true, true
+		return true
 	}
 	next, opened := o.Epoch.NextRecreate(fmt.Sprintf("%s/%d/%d", kind, g.Generation, g.Round), charged)
 	if !opened {
-		return false, false // already written
+		return false // already written
 	}
 	mark := recovering.State{Level: recovering.LevelRecreate, Reason: text, Deadline: p.now.Add(recreationTime)}
 	p.do(p.placed(Annotate{Epoch: p.dated(next), Charged: &charged}, mark))
@@ -49,7 +49,7 @@ func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
 		what = "pods"
 	}
 	p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all %s for a full recreation (generation %d, restart %d of %d)", text, what, next.Epoch, charged, o.Budget))
-	return true, false
+	return false
 }
 
 // recreationText describes why the group cannot restart in place, and names workers that did not join in time. It returns false
