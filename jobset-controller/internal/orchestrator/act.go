@@ -239,11 +239,7 @@ func (x *run) endPods(ctx context.Context, why string) leader.Result {
 func (x *run) annotatePod(ctx context.Context, a leader.AnnotatePod) leader.Result {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: x.owner.GetNamespace(), Name: a.Pod.Name}}
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, a.Pod.UID, v1alpha2.SlotKey, a.Slot))
-	r := result(x.Client.Patch(ctx, pod, patch, client.FieldOwner(FieldManager)), "annotating pod %s with its slot %s", a.Pod.Name, a.Slot)
-	if r.OK() {
-		log.FromContext(ctx).Info("annotated a spare with its assigned slot", "slot", a.Slot, "pod", a.Pod.Name, "uid", a.Pod.UID)
-	}
-	return r
+	return result(x.Client.Patch(ctx, pod, patch, client.FieldOwner(FieldManager)), "annotating pod %s with its slot %s", a.Pod.Name, a.Slot)
 }
 
 // annotations returns the annotations to write. An empty value removes the annotation.
