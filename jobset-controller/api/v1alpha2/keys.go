@@ -155,7 +155,7 @@ const (
 	// another priority do not keep them out of a domain, so that the scheduler can preempt those pods. The upstream
 	// controller sets it on all pods of JobSets.
 	PriorityKey = "jobset.sigs.k8s.io/priority"
-	// CarriedSpecKey is set on JobSets by the webhook. It contains the parts of their spec that do not exist in the
+	// CarriedSpecKey is set on JobSets by the webhook. It contains the policies with parts that do not exist in the
 	// upstream types. MultiKueue uses the upstream types when it copies a JobSet, including the annotation, to the
 	// cluster in which it will run, and the webhook there restores these parts.
 	CarriedSpecKey = "holdfast.dev/carried-spec"

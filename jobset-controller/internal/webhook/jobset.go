@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -185,80 +186,58 @@ func restore(raw []byte, js *v1alpha2.JobSet) error {
 	if err := yaml.Unmarshal(raw, &old); err != nil {
 		return fmt.Errorf("reading the old JobSet: %w", err)
 	}
-	carriedBy(&old.Spec).giveBack(&js.Spec)
+	giveBack(&old.Spec, &js.Spec)
 	if provenance.Copied(js.Annotations, old.UID) {
 		provenance.Restore(js.Annotations, old.Annotations)
 	}
 	return nil
 }
 
-// carried holds the parts of a spec that do not exist in the upstream types. They are written to an annotation, because
-// MultiKueue creates its copies with those types, which keep all annotations.
-type carried struct {
-	StartupRules []v1alpha2.StartupPolicyRule `json:"startupRules,omitempty"`
-	// RuleMaxRestarts maps the names of failure policy rules to their maxRestarts.
-	RuleMaxRestarts map[string]int32 `json:"ruleMaxRestarts,omitempty"`
-}
-
-// carry restores what a copy made by MultiKueue lacks, and records what another copy would lack.
+// carry restores what a copy made by MultiKueue lacks, and records what another copy would lack. MultiKueue creates its
+// copies with the upstream types, which keep all annotations.
 func carry(js *v1alpha2.JobSet) error {
 	if text, found := js.Annotations[v1alpha2.CarriedSpecKey]; found && js.Labels[v1alpha2.MultiKueueOriginLabel] != "" {
-		var c carried
-		if err := json.Unmarshal([]byte(text), &c); err != nil {
+		var carried v1alpha2.JobSetSpec
+		if err := json.Unmarshal([]byte(text), &carried); err != nil {
 			return fmt.Errorf("reading annotation %s, which only a webhook writes: %w", v1alpha2.CarriedSpecKey, err)
 		}
-		c.giveBack(&js.Spec)
+		giveBack(&carried, &js.Spec)
 	}
 	return note(js)
 }
 
 // giveBack sets what is missing from the spec. These parts of the spec are immutable, so they cannot have been removed
 // intentionally.
-func (c carried) giveBack(spec *v1alpha2.JobSetSpec) {
-	if startup := spec.StartupPolicy; startup != nil && startup.StartupPolicyOrder == v1alpha2.InOrder && len(startup.Rules) == 0 {
-		startup.Rules = c.StartupRules
+func giveBack(from, to *v1alpha2.JobSetSpec) {
+	if policy.InOrder(to) && from.StartupPolicy != nil && len(to.StartupPolicy.Rules) == 0 {
+		to.StartupPolicy.Rules = from.StartupPolicy.Rules
 	}
-	if spec.FailurePolicy == nil {
+	if from.FailurePolicy == nil || to.FailurePolicy == nil {
 		return
 	}
-	rules := spec.FailurePolicy.Rules
-	for i := range rules {
-		if most, is := c.RuleMaxRestarts[rules[i].Name]; is && rules[i].MaxRestarts == nil {
-			rules[i].MaxRestarts = &most
-		}
+	limits := map[string]*int32{}
+	for _, rule := range from.FailurePolicy.Rules {
+		limits[rule.Name] = rule.MaxRestarts
+	}
+	for i := range to.FailurePolicy.Rules {
+		rule := &to.FailurePolicy.Rules[i]
+		rule.MaxRestarts = cmp.Or(rule.MaxRestarts, limits[rule.Name])
 	}
 }
 
-// note writes the annotation, or removes it if it would be empty.
+// note writes the policies to the annotation if they have parts that do not exist in the upstream types, and removes it
+// otherwise.
 func note(js *v1alpha2.JobSet) error {
-	c := carriedBy(&js.Spec)
-	if len(c.StartupRules)+len(c.RuleMaxRestarts) == 0 {
+	startup, failure := js.Spec.StartupPolicy, js.Spec.FailurePolicy
+	limits := func(rule v1alpha2.FailurePolicyRule) bool { return rule.MaxRestarts != nil }
+	if (startup == nil || len(startup.Rules) == 0) && (failure == nil || !slices.ContainsFunc(failure.Rules, limits)) {
 		delete(js.Annotations, v1alpha2.CarriedSpecKey)
 		return nil
 	}
-	text, err := json.Marshal(c)
+	text, err := json.Marshal(v1alpha2.JobSetSpec{StartupPolicy: startup, FailurePolicy: failure})
 	if err != nil {
 		return fmt.Errorf("writing annotation %s: %w", v1alpha2.CarriedSpecKey, err)
 	}
 	metav1.SetMetaDataAnnotation(&js.ObjectMeta, v1alpha2.CarriedSpecKey, string(text))
 	return nil
-}
-
-func carriedBy(spec *v1alpha2.JobSetSpec) carried {
-	var c carried
-	if spec.StartupPolicy != nil {
-		c.StartupRules = spec.StartupPolicy.Rules
-	}
-	if spec.FailurePolicy == nil {
-		return c
-	}
-	for _, rule := range spec.FailurePolicy.Rules {
-		if rule.MaxRestarts != nil {
-			if c.RuleMaxRestarts == nil {
-				c.RuleMaxRestarts = map[string]int32{}
-			}
-			c.RuleMaxRestarts[rule.Name] = *rule.MaxRestarts
-		}
-	}
-	return c
 }

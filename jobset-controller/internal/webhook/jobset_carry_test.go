@@ -10,7 +10,8 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-const carriedText = `{"startupRules":[{"targetReplicatedJobs":["a"],"waitForReplicatedJobsStatus":"Succeeded"}],"ruleMaxRestarts":{"r":2}}`
+const carriedText = `{"failurePolicy":{"rules":[{"name":"q","action":"RestartJobSet"},{"name":"r","action":"RestartJobSet","maxRestarts":2}]},` +
+	`"startupPolicy":{"startupPolicyOrder":"InOrder","rules":[{"targetReplicatedJobs":["a"],"waitForReplicatedJobsStatus":"Succeeded"}]}}`
 
 // whole returns a JobSet with everything that does not exist in the upstream types.
 func whole() *JobSet {
