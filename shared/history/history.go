@@ -1,17 +1,15 @@
-// Package history defines the format of a workload's restart history annotation: one line for each restart, the newest last, readable by
-// people and programs. It is pure.
+// Package history defines the format of a workload's restart history annotation: one JSON object in each line for each restart, the newest
+// last. It is pure.
 //
-//	# restart  failed at (UTC)  kind  cause  worker/pod@node  lost=detect+order+down+start in ms
-//	1.3 2026-11-22T01:23:45.120Z in-place exit:137:SIGKILL workers-0-12/x7k2p@node-a 81=1+2+0+78
-//	1.4 2026-11-22T01:40:10.004Z in-place hang:137:SIGKILL:30s workers-0-3/bb2q9@node-b 30091=30004+7+0+80
-//	2.0 2026-11-22T01:52:00.731Z recreation timeout - 9120=0+0+1100+8020 uncounted
+//	{"generation":1,"restart":4,"failedAt":"2026-11-22T01:40:10.004Z","kind":"in-place","cause":{"kind":"hang","exitCode":137,"signal":"SIGKILL","reason":"30s"},"worker":"workers-0-3","pod":"bb2q9","node":"node-b","ms":[30004,7,0,80],"counted":true}
+//	{"generation":2,"restart":0,"failedAt":"2026-11-22T01:52:00.731Z","kind":"recreation","cause":{"kind":"timeout"},"ms":[0,0,1100,8020],"counted":false}
 package history
 
 import (
-	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -44,8 +42,17 @@ var phaseNames = [phases]string{"detect", "order", "down", "start"}
 
 func (p Phase) String() string { return phaseNames[p] }
 
+// Milliseconds is a duration.
+type Milliseconds int64
+
+// Duration converts to the standard type.
+func (m Milliseconds) Duration() time.Duration { return time.Duration(m) * time.Millisecond }
+
 // Attempt numbers the restarts of a workload by the epoch, which increases with each recreation, and the restart count within it.
-type Attempt struct{ Epoch, Round int64 }
+type Attempt struct {
+	Epoch int64 `json:"generation"`
+	Round int64 `json:"restart"`
+}
 
 // After reports whether a is later than b.
 func (a Attempt) After(b Attempt) bool {
@@ -54,10 +61,36 @@ func (a Attempt) After(b Attempt) bool {
 
 // Cause is why a restart was necessary.
 type Cause struct {
-	Kind     string // such as exit, hang, pod or timeout
-	ExitCode int64
-	Signal   string // such as SIGKILL; empty if none or unknown
-	Reason   string // such as OOMKilled; for a hang, the time without progress
+	Kind     string `json:"kind"` // such as exit, hang, pod or timeout
+	ExitCode int64  `json:"exitCode,omitempty"`
+	Signal   string `json:"signal,omitempty"` // such as SIGKILL; empty if none or unknown
+	Reason   string `json:"reason,omitempty"` // such as OOMKilled; for a hang, the time without progress
+}
+
+// String describes the cause in a few words.
+func (c Cause) String() string {
+	var text string
+	switch c.Kind {
+	case "exit":
+		text = fmt.Sprintf("exited with code %d", c.ExitCode)
+	case "hang":
+		return strings.TrimSpace("made no progress for " + c.Reason)
+	case "pod":
+		text = "its pod was lost"
+	case "replaced":
+		text = "its container was restarted"
+	case "timeout":
+		text = "the previous restart timed out"
+	case "forming":
+		text = "workers had not joined in time"
+	default:
+		text = c.Kind
+	}
+	more := slices.DeleteFunc([]string{c.Signal, c.Reason}, func(part string) bool { return part == "" })
+	if len(more) > 0 {
+		text += " (" + strings.Join(more, ", ") + ")"
+	}
+	return text
 }
 
 // ReasonOf returns a runtime's reason for the end of a container if it is a single word that adds information to the exit code. Otherwise
@@ -72,15 +105,15 @@ func ReasonOf(reason string) string {
 // Entry describes one restart.
 type Entry struct {
 	Attempt
-	FailedAt time.Time // in whole milliseconds
-	Kind     string
-	Cause    Cause
-	Worker   string // replicatedJob, job index and pod index of the failed worker, joined by dashes; may be empty
-	Pod      string // name of its pod, without the prefix for the workload and worker
-	Node     string
-	Took     [phases]time.Duration // in whole milliseconds
-	Ended    End
-	Counted  bool // it counts against the budget
+	FailedAt time.Time            `json:"failedAt"` // in whole milliseconds
+	Kind     string               `json:"kind"`
+	Cause    Cause                `json:"cause"`
+	Worker   string               `json:"worker,omitempty"` // replicatedJob, job index and pod index of the failed worker, joined by dashes
+	Pod      string               `json:"pod,omitempty"`    // name of its pod, without the prefix for the workload and worker
+	Node     string               `json:"node,omitempty"`
+	Took     [phases]Milliseconds `json:"ms"`
+	Ended    End                  `json:"ended,omitempty"`
+	Counted  bool                 `json:"counted"` // it counts against the budget
 }
 
 // End is how a restart ended.
@@ -94,78 +127,41 @@ const (
 
 // Lost returns the outage, the sum of all phases.
 func (e Entry) Lost() time.Duration {
-	var sum time.Duration
-	for _, d := range e.Took {
-		sum += d
+	var sum Milliseconds
+	for _, ms := range e.Took {
+		sum += ms
 	}
-	return sum
+	return sum.Duration()
 }
 
 const (
-	// MaxEntries and MaxBytes limit the annotation. The oldest entries are dropped.
+	// MaxEntries limits the annotation. The oldest entries are dropped.
 	MaxEntries = 20
-	MaxBytes   = 4096
 	// maxWord limits the length of each name, in bytes. Events contain the full names.
 	maxWord = 200
-	// maxLine is an upper limit for the length of a line, which has six names and several numbers.
-	maxLine = 6*maxWord + 250
-
-	title   = "# restart  failed at (UTC)  kind  cause  worker/pod@node  lost=detect+order+down+start in ms"
-	nothing = "-"
-	stamp   = "2006-01-02T15:04:05.000Z"
 )
 
 // Format returns the value of the annotation for a list of entries, the newest last. If there are too many, the oldest are
-// dropped.
+// dropped. Members of a group may report impossible times and any names, but all entries of the result can be read back.
 func Format(list []Entry) string {
-	lines := []string{}
-	size := len(title)
-	for _, e := range slices.Backward(list[max(0, len(list)-MaxEntries):]) {
-		line := e.String()
-		if size += 1 + len(line); size > MaxBytes {
-			break
+	var text strings.Builder
+	for _, e := range list[max(0, len(list)-MaxEntries):] {
+		if year := e.FailedAt.Year(); year < 0 || year > 9999 {
+			e.FailedAt = time.Time{}
 		}
-		lines = append(lines, line)
+		for _, name := range []*string{&e.Cause.Kind, &e.Cause.Reason, &e.Worker, &e.Pod, &e.Node} {
+			*name = word(*name)
+		}
+		line, _ := json.Marshal(e) // fails only for impossible times
+		fmt.Fprintf(&text, "%s\n", line)
 	}
-	slices.Reverse(lines)
-	return strings.Join(append([]string{title}, lines...), "\n")
+	return text.String()
 }
 
-// Whole reports whether a text contains all entries that were ever added.
-func Whole(text string) bool {
-	list, err := Parse(text)
-	return err == nil && len(list) < MaxEntries && len(text)+1+maxLine <= MaxBytes
-}
-
-// String returns the line of an entry.
-func (e Entry) String() string {
-	fields := []string{
-		fmt.Sprintf("%d.%d", e.Epoch, e.Round), time.UnixMilli(within(e.FailedAt.UnixMilli(), maxTime)).UTC().Format(stamp), e.Kind, e.Cause.String(), e.where(), e.times(),
-	}
-	if e.Ended != Running {
-		fields = append(fields, string(e.Ended))
-	}
-	if !e.Counted {
-		fields = append(fields, uncounted)
-	}
-	return strings.Join(fields, " ")
-}
-
-const uncounted = "uncounted"
-
-// String returns the parts up to the last non-empty one, separated by colons.
-func (c Cause) String() string {
-	code := ""
-	if c.ExitCode != 0 {
-		code = strconv.FormatInt(c.ExitCode, 10)
-	}
-	return strings.TrimRight(strings.Join([]string{word(c.Kind), code, word(c.Signal), word(c.Reason)}, ":"), ":")
-}
-
-// word replaces characters in a name that separate the fields of a line.
+// word replaces the characters of a name that JSON would escape, which would make it longer.
 func word(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if r <= ' ' || r == ':' || r == '/' || r == '@' || r == 0x7f {
+		if r <= ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) {
 			return '_'
 		}
 		return r
@@ -173,125 +169,16 @@ func word(s string) string {
 	return s[:min(len(s), maxWord)]
 }
 
-func (e Entry) where() string {
-	where := word(e.Worker)
-	if e.Pod != "" {
-		where += "/" + word(e.Pod)
-	}
-	if e.Node != "" {
-		where += "@" + word(e.Node)
-	}
-	if where == "" {
-		return nothing
-	}
-	return where
-}
-
-func (e Entry) times() string {
-	parts := make([]string, len(e.Took))
-	var sum int64
-	for i, d := range e.Took {
-		ms := within(d.Milliseconds(), maxCount)
-		parts[i] = strconv.FormatInt(ms, 10)
-		sum += ms
-	}
-	return fmt.Sprintf("%d=%s", sum, strings.Join(parts, "+"))
-}
-
 // Parse parses the value of the annotation. It skips invalid lines, which a later version may have written, and returns an error
 // that names them.
-func Parse(text string) ([]Entry, error) {
-	var list []Entry
-	var bad []string
-	for line := range strings.SplitSeq(text, "\n") {
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		e, err := parseLine(line)
-		if err != nil {
-			bad = append(bad, err.Error())
+func Parse(text string) (list []Entry, err error) {
+	for line := range strings.Lines(text) {
+		var e Entry
+		if invalid := json.Unmarshal([]byte(line), &e); invalid != nil {
+			err = errors.Join(err, fmt.Errorf("annotation %s: %.80q: %w", Annotation, line, invalid))
 			continue
 		}
 		list = append(list, e)
 	}
-	if len(bad) > 0 {
-		return list, fmt.Errorf("annotation %s: %s", Annotation, strings.Join(bad, "; "))
-	}
-	return list, nil
-}
-
-func parseLine(line string) (Entry, error) {
-	f := strings.Split(line, " ")
-	if len(f) < 6 {
-		return Entry{}, fmt.Errorf("%.80q has %d fields, want at least 6", line, len(f))
-	}
-	at, err := time.Parse(stamp, f[1])
-	e := Entry{FailedAt: at, Kind: f[2], Counted: true}
-	if err := cmp.Or(e.readAttempt(f[0]), err, e.Cause.read(f[3]), e.readTimes(f[5])); err != nil {
-		return Entry{}, fmt.Errorf("%.80q: %w", line, err)
-	}
-	if f[4] != nothing {
-		where, node, _ := strings.Cut(f[4], "@")
-		e.Node = node
-		e.Worker, e.Pod, _ = strings.Cut(where, "/")
-	}
-	for _, more := range f[6:] {
-		switch {
-		case more == uncounted:
-			e.Counted = false
-		case more == string(Overtaken) || more == string(Abandoned):
-			e.Ended = End(more)
-		}
-	}
-	return e, nil
-}
-
-func (e *Entry) readAttempt(s string) (err error) {
-	epoch, round, _ := strings.Cut(s, ".")
-	if e.Epoch, err = count(epoch); err != nil {
-		return err
-	}
-	e.Round, err = count(round)
-	return err
-}
-
-func (c *Cause) read(s string) (err error) {
-	parts := append(strings.SplitN(s, ":", 4), "", "", "")
-	c.Kind, c.Signal, c.Reason = parts[0], parts[2], parts[3]
-	if parts[1] != "" {
-		c.ExitCode, err = strconv.ParseInt(parts[1], 10, 64)
-	}
-	return err
-}
-
-func (e *Entry) readTimes(s string) error {
-	_, list, _ := strings.Cut(s, "=")
-	parts := strings.Split(list, "+")
-	if len(parts) != len(e.Took) {
-		return fmt.Errorf("%q has %d durations, want %d", list, len(parts), len(e.Took))
-	}
-	for i, part := range parts {
-		ms, err := count(part)
-		if err != nil {
-			return err
-		}
-		e.Took[i] = time.Duration(ms) * time.Millisecond
-	}
-	return nil
-}
-
-const (
-	maxCount = 1 << 40         // so that durations do not overflow
-	maxTime  = 253402300799999 // the last millisecond of the year 9999
-)
-
-// within returns the number closest to n that can be read back, because members of a group may report impossible times.
-func within(n, limit int64) int64 { return min(max(n, 0), limit) }
-
-func count(s string) (int64, error) {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 0 || n > maxCount {
-		return 0, fmt.Errorf("%q is not a count", s)
-	}
-	return n, nil
+	return list, err
 }

@@ -24,17 +24,16 @@ type Group struct {
 
 func ofGroup(o Object) []Entry {
 	list := []Entry{{At: o.Created, Object: o.String(), What: Started}}
-	text := o.Annotations[history.Annotation]
-	entries, _ := history.Parse(text)     // ignore invalid lines, which are from a later version
-	current, _ := epoch.Of(o.Annotations) // the first epoch if it is invalid
-	counted := numberRestarts(entries, o.Group.Charged, current.Early, history.Whole(text))
+	entries, err := history.Parse(o.Annotations[history.Annotation]) // ignore invalid lines, which are from a later version
+	current, _ := epoch.Of(o.Annotations)                            // the first epoch if it is invalid
+	counted := numberRestarts(entries, o.Group.Charged, current.Early, err == nil && len(entries) < history.MaxEntries)
 	level := recovering.LevelProcess
 	if o.Group.Sidecar {
 		level = recovering.LevelGroup
 	}
 	for i, h := range entries {
 		e := Entry{
-			At: h.FailedAt, Level: level, Object: o.String(), What: InPlace, Cause: causeText(h.Cause),
+			At: h.FailedAt, Level: level, Object: o.String(), What: InPlace, Cause: h.Cause.String(),
 			Worker: h.Worker, Pod: h.Pod, Node: h.Node, Took: h.Lost(), Count: counted[i], Limit: o.Group.MaxRestarts, Result: string(h.Ended),
 		}
 		if h.Kind == history.Recreation {
@@ -67,32 +66,6 @@ func numberRestarts(entries []history.Entry, charged, early int32, whole bool) [
 		}
 	}
 	return numbers
-}
-
-// causeText describes a cause in a few words.
-func causeText(c history.Cause) string {
-	var text string
-	switch c.Kind {
-	case "exit":
-		text = fmt.Sprintf("exited with code %d", c.ExitCode)
-	case "hang":
-		return strings.TrimSpace("made no progress for " + c.Reason)
-	case "pod":
-		text = "its pod was lost"
-	case "replaced":
-		text = "its container was restarted"
-	case "timeout":
-		text = "the previous restart timed out"
-	case "forming":
-		text = "workers had not joined in time"
-	default:
-		text = c.Kind
-	}
-	more := slices.DeleteFunc([]string{c.Signal, c.Reason}, func(part string) bool { return part == "" })
-	if len(more) > 0 {
-		text += " (" + strings.Join(more, ", ") + ")"
-	}
-	return text
 }
 
 // ends returns an entry for the end of the workload, according to its conditions.

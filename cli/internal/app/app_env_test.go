@@ -146,7 +146,8 @@ metadata:
   annotations:
     alpha.jobset.sigs.k8s.io/inplace-timeout: 60s
     alpha.jobset.sigs.k8s.io/inplace-restarts: "1"
-    holdfast.dev/restart-history: "1.1 2026-11-22T12:20:00.120Z in-place exit:137:SIGKILL workers-0-3/x7k2p@node-a 81=1+2+30+48"
+    holdfast.dev/restart-history: |
+      {"generation":1,"restart":1,"failedAt":"2026-11-22T12:20:00.12Z","kind":"in-place","cause":{"kind":"exit","exitCode":137,"signal":"SIGKILL"},"worker":"workers-0-3","pod":"x7k2p","node":"node-a","ms":[1,2,30,48],"counted":true}
 spec:
   failurePolicy: {maxRestarts: 5}
   replicatedJobs: [{name: workers, template: {spec: {template: {spec: %s}}}}]`, aw.GetUID(), template), nil)

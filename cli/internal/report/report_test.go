@@ -82,8 +82,8 @@ metadata:
     alpha.jobset.sigs.k8s.io/inplace-timeout: 60s
     alpha.jobset.sigs.k8s.io/inplace-restarts: "2"
     holdfast.dev/restart-history: |
-      1.1 2026-11-22T12:20:00.120Z in-place exit:137:SIGKILL workers-0-3/x7k2p@node-a 81=1+2+30+48
-      1.2 2026-11-22T12:30:00.000Z in-place pod workers-0-1/bb2q9@node-b 1300=0+2+30+1268
+      {"generation":1,"restart":1,"failedAt":"2026-11-22T12:20:00.12Z","kind":"in-place","cause":{"kind":"exit","exitCode":137,"signal":"SIGKILL"},"worker":"workers-0-3","pod":"x7k2p","node":"node-a","ms":[1,2,30,48],"counted":true}
+      {"generation":1,"restart":2,"failedAt":"2026-11-22T12:30:00Z","kind":"in-place","cause":{"kind":"pod"},"worker":"workers-0-1","pod":"bb2q9","node":"node-b","ms":[0,2,30,1268],"counted":true}
 spec: {failurePolicy: {maxRestarts: 5}}
 status:
   conditions:

@@ -43,15 +43,15 @@ func TestAWorkerThatHangsIsKilledAndTheGroupRestarts(t *testing.T) {
 		t.Errorf("the event says %q, want %q", e.Note, want)
 	}
 	entry := g.account(1, 1)
-	g.Logf("the record: %s", entry)
+	g.Logf("the record: %+v", entry)
 	cause := history.Cause{Kind: "hang", ExitCode: 137, Signal: "SIGKILL", Reason: silence.String()}
 	if entry.Cause != cause || entry.Worker != strings.TrimPrefix(victim.ID, "js-") || entry.Node != g.Cluster.NodeNames()[0] ||
 		victim.Pod != victim.ID+"-"+entry.Pod {
-		t.Errorf("the record is %s, want the hang of %s in pod %s", entry, victim.ID, victim.Pod)
+		t.Errorf("the record is %+v, want the hang of %s in pod %s", entry, victim.ID, victim.Pod)
 	}
 	// The record starts with the last sign of progress. That came up to a step before the worker was stopped, or
 	// earlier on a busy machine.
-	if detect := entry.Took[history.Detect]; detect < silence || detect > found+silence {
+	if detect := entry.Took[history.Detect].Duration(); detect < silence || detect > found+silence {
 		t.Errorf("the hang was detected after %s, want at least %s, and about the %s that the test measured", detect, silence, found)
 	}
 	g.awaitEvent("InPlaceRestarted")
@@ -174,7 +174,7 @@ func addsUp(t *testing.T, tr *recovery.Workload) bool {
 		t.Fatal(err)
 	}
 	off := time.Duration(math.Abs(float64(e.Lost() - f.Outage())))
-	t.Logf("outage %s, record %s, difference %s (%.1f %%)", f.Outage(), e, off, 100*off.Seconds()/f.Outage().Seconds())
+	t.Logf("outage %s, record %+v, difference %s (%.1f %%)", f.Outage(), e, off, 100*off.Seconds()/f.Outage().Seconds())
 	if f.Outage() < 2*time.Second {
 		t.Errorf("the outage was %s, and the workers take 2 s to stop", f.Outage())
 	}

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -238,8 +239,8 @@ func TestHistoryNamesWorkerPodNodeAndExit(t *testing.T) {
 	g.pass(time.Second)
 	g.join(1, 2)
 	g.pass(time.Second)
-	want := "1.1 1970-01-01T00:16:40.997Z in-place exit:137:SIGKILL:OOMKilled w-0-1/abcde@n1 1003=1+2+0+1000"
-	if list := g.history(); len(list) != 1 || list[0].String() != want {
+	want := "1.1 00:16:40.997 in-place: exited with code 137 (SIGKILL, OOMKilled) w-0-1/abcde@n1 [1 2 0 1000] counted=true"
+	if list := g.history(); len(list) != 1 || line(list[0]) != want {
 		t.Errorf("the history is %v, want %q", list, want)
 	}
 	g.wantEvents("worker js-w-0-1 (pod js-w-0-1-abcde on node n1) exited with code 137 (SIGKILL, OOMKilled); restarting all 2 workers",
@@ -291,11 +292,11 @@ func TestHistoryHasRecreations(t *testing.T) {
 	g.pass(time.Second)
 	var got []string
 	for _, e := range g.history() {
-		got = append(got, e.String())
+		got = append(got, line(e))
 	}
 	want := []string{
-		"1.1 1970-01-01T00:16:40.000Z in-place exit:1 w-0-1 61000=0+0+0+61000 abandoned",
-		"2.0 1970-01-01T00:17:41.000Z recreation timeout - 4000=0+0+0+4000",
+		"1.1 00:16:40.000 in-place: exited with code 1 w-0-1/@ [0 0 0 61000] abandoned counted=true",
+		"2.0 00:17:41.000 recreation: the previous restart timed out /@ [0 0 0 4000] counted=true",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the history is\n%q, want\n%q", got, want)
@@ -349,4 +350,11 @@ type stale struct{ rounds.Leader }
 
 func (stale) Read(context.Context, string) (*rounds.Stored, error) {
 	return nil, coordination.ErrStaleLeader
+}
+
+// line returns the fields of an entry in one line.
+func line(e history.Entry) string {
+	text := fmt.Sprintf("%d.%d %s %s: %s %s/%s@%s %v %s counted=%t", e.Epoch, e.Round, e.FailedAt.Format("15:04:05.000"), e.Kind, e.Cause,
+		e.Worker, e.Pod, e.Node, e.Took, e.Ended, e.Counted)
+	return strings.Join(strings.Fields(text), " ")
 }

@@ -103,7 +103,7 @@ func (r Recreation) Account(restarts int32, end time.Time) history.Entry {
 			moment = end
 		}
 		if took := moment.Sub(at).Truncate(time.Millisecond); took > 0 {
-			e.Took[phase], at = took, at.Add(took)
+			e.Took[phase], at = history.Milliseconds(took.Milliseconds()), at.Add(took)
 		}
 	}
 	until(history.Detect, r.DecidedAt)

@@ -50,7 +50,7 @@ func TestRestartsCountedByWorkload(t *testing.T) {
 			if found != c.want {
 				t.Fatalf("got %+v, %t", m, found)
 			}
-			if found && (m.Row.Name != "FailsInPlace" || !m.Since.Equal(minutesAgo(10)) || m.Reason != "exit:1" || !m.Down) {
+			if found && (m.Row.Name != "FailsInPlace" || !m.Since.Equal(minutesAgo(10)) || m.Reason != "exited with code 1" || !m.Down) {
 				t.Errorf("got %+v", m)
 			}
 		})

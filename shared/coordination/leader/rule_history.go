@@ -90,7 +90,7 @@ func (p *planner) observeRestart(a accounting.Account) {
 		p.count(series.Restarts, 1, a.Kind, reason, strconv.FormatBool(a.Counted))
 	}
 	for _, phase := range history.Phases {
-		p.count(series.RestartDuration, a.Took[phase].Seconds(), a.Kind, phase.String())
+		p.count(series.RestartDuration, a.Took[phase].Duration().Seconds(), a.Kind, phase.String())
 	}
 	p.count(series.LostWorkerSeconds, a.Lost().Seconds()*float64(p.group.Size), reason)
 	if a.Kind == history.InPlace {
@@ -128,7 +128,7 @@ func accountText(a accounting.Account) string {
 func phasesText(a accounting.Account) string {
 	parts := make([]string, len(history.Phases))
 	for i, phase := range history.Phases {
-		parts[i] = fmt.Sprintf("%s %s", phase, a.Took[phase])
+		parts[i] = fmt.Sprintf("%s %s", phase, a.Took[phase].Duration())
 	}
 	return strings.Join(parts, ", ")
 }

@@ -52,7 +52,7 @@ func TestRanksThatHangInACollectiveGetNoGracePeriod(t *testing.T) {
 	}
 	g.settle(once)
 	if e := g.entry(1); e.Cause.Kind != coordination.KindHang {
-		g.Errorf("the record is %s, want a hang", e)
+		g.Errorf("the record is %+v, want a hang", e)
 	}
 }
 
@@ -93,7 +93,7 @@ func (g *group) expectHang(round int64, stuck instance) {
 	e := g.entry(round)
 	want := history.Cause{Kind: coordination.KindHang, ExitCode: 137, Signal: "SIGKILL", Reason: silence.String()}
 	if e.Cause != want || e.Worker != strings.TrimPrefix(stuck.Where.ID, g.js.Name+"-") {
-		g.Errorf("the record is %s, want the hang of %s", e, stuck.Where.ID)
+		g.Errorf("the record is %+v, want the hang of %s", e, stuck.Where.ID)
 	}
 	said := fmt.Sprintf("worker %s (pod %s on node %s) made no progress for %s and was killed",
 		stuck.Where.ID, stuck.Where.Pod, g.Cluster.NodeNames()[0], silence)

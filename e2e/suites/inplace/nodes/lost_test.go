@@ -33,9 +33,9 @@ func TestANodeLosesPower(t *testing.T) {
 	g.must(g.AwaitAnnotation(g.ctx, g.js, v1alpha2.InPlaceRestartsKey, "1"))
 	e, err := g.AwaitEntry(g.ctx, g.js, history.Attempt{Epoch: 1, Round: 1})
 	g.must(err)
-	t.Logf("the record: %s", e)
+	t.Logf("the record: %+v", e)
 	if e.Cause.Kind != coordination.KindPod || e.Node != g.doomedNode() {
-		t.Errorf("the record is %s, want a pod that was lost on %s", e, g.doomedNode())
+		t.Errorf("the record is %+v, want a pod that was lost on %s", e, g.doomedNode())
 	}
 	forced := g.events("InPlacePodForced")
 	if len(forced) == 0 { // the leader may try several times, and repeated events count as one

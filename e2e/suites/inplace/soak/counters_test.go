@@ -55,7 +55,7 @@ func (c counters) of(e history.Entry) {
 	for _, phase := range history.Phases {
 		labels := fmt.Sprintf("kind=%q,phase=%q", e.Kind, phase)
 		c.add(phaseCount, labels, 1)
-		c.add(phaseSeconds, labels, e.Took[phase].Seconds())
+		c.add(phaseSeconds, labels, e.Took[phase].Duration().Seconds())
 	}
 }
 

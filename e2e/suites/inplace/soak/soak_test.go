@@ -201,10 +201,10 @@ func (k *soak) noteHistory(ctx context.Context) {
 	}
 	for i, e := range list {
 		if i > 0 && !e.After(list[i-1].Attempt) {
-			k.Errorf("%s follows %s", e, list[i-1])
+			k.Errorf("%+v follows %+v", e, list[i-1])
 		}
 		if was, known := k.history[e.Attempt]; known && was != e {
-			k.Errorf("%s has become %s", was, e)
+			k.Errorf("%+v has become %+v", was, e)
 		}
 		k.history[e.Attempt] = e
 	}
@@ -309,7 +309,7 @@ func (k *soak) compareRecords() {
 		case !known:
 			k.Errorf("restart %d.%d is in the store and not in the history: %+v", r.Generation, r.Round, r)
 		case r.InSyncAt > 0 && e.FailedAt.Add(e.Lost()).UnixMilli() < r.InSyncAt:
-			k.Errorf("%s ends before the group was in sync, at %d", e, r.InSyncAt)
+			k.Errorf("%+v ends before the group was in sync, at %d", e, r.InSyncAt)
 		}
 	}
 }

@@ -68,13 +68,13 @@ func TestRecreationIsAccountedFor(t *testing.T) {
 	w.awaitCondition("a", "RestartingJobSet=False/JobsReady")
 	outage := time.Since(begun)
 	e := w.awaitHistory("a")
-	t.Logf("recorded %s for an outage of %s", e, outage)
+	t.Logf("recorded %+v for an outage of %s", e, outage)
 	want := history.Cause{Kind: "policy", ExitCode: 137, Signal: "SIGKILL", Reason: "OOMKilled"}
 	if e.Kind != history.Recreation || e.Epoch != 2 || e.Cause != want || e.Worker != "workers-1-0" || e.Pod != "abcde" || e.Node != "node-7" || !e.Counted {
-		t.Errorf("recorded %s", e)
+		t.Errorf("recorded %+v", e)
 	}
 	if e.Took[history.Down] == 0 || e.Took[history.Start] == 0 || e.Lost() > outage+time.Second { // the API server's times have a resolution of one second
-		t.Errorf("recorded %s for an outage of %s", e, outage)
+		t.Errorf("recorded %+v for an outage of %s", e, outage)
 	}
 	w.countIs("holdfast_restarts_total", 1)
 }
@@ -92,7 +92,7 @@ func TestRecreationIsAccountedForByANewManager(t *testing.T) {
 	w.ready("a-workers-0")
 	w.awaitCondition("a", "RestartingJobSet=False/JobsReady")
 	if e := w.awaitHistory("a"); e.Cause.Kind != "policy" || e.Worker != "" || e.Lost() == 0 {
-		t.Errorf("recorded %s", e)
+		t.Errorf("recorded %+v", e)
 	}
 }
 

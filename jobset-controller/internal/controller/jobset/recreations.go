@@ -95,7 +95,7 @@ func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Resu
 // account adds a completed recreation to the metrics.
 func (m *Metrics) account(e history.Entry, workers int64) {
 	for _, phase := range history.Phases {
-		m.durations.WithLabelValues(e.Kind, phase.String()).Observe(e.Took[phase].Seconds())
+		m.durations.WithLabelValues(e.Kind, phase.String()).Observe(e.Took[phase].Duration().Seconds())
 	}
 	m.Add(series.LostWorkerSeconds, e.Lost().Seconds()*float64(workers), e.Cause.Kind)
 }

@@ -127,9 +127,9 @@ func (g Group) failOver(before *coordination.Record, r coordination.Record, end 
 
 // caused returns an account in which only the cause and the place of the worker are set.
 func (g Group) caused(c coordination.Cause) Account {
-	a := Account{Slot: c.Slot, Place: c.Place}
+	a := Account{Slot: strings.TrimPrefix(c.Slot, "-"), Place: c.Place} // "-" is the store's word for no slot
 	a.Cause = history.Cause{Kind: c.Kind, ExitCode: c.ExitCode, Signal: unix.SignalName(unix.Signal(c.Signal)), Reason: c.Reason}
-	a.Worker = strings.TrimPrefix(c.Slot, g.JobSet+"-")
+	a.Worker = strings.TrimPrefix(a.Slot, g.JobSet+"-")
 	return a.At(c.Place)
 }
 
@@ -167,11 +167,11 @@ func begin(before *coordination.Record, r coordination.Record) int64 {
 }
 
 // parts divides the time from begin to end into phases. A phase with a missing or out-of-order time gets a duration of zero.
-func parts(r coordination.Record, begin, end int64) (took [len(history.Phases)]time.Duration) {
+func parts(r coordination.Record, begin, end int64) (took [len(history.Phases)]history.Milliseconds) {
 	at := min(begin, end)
 	until := func(phase history.Phase, moment int64) {
 		moment = min(max(moment, at), end)
-		took[phase] += time.Duration(moment-at) * time.Millisecond
+		took[phase] += history.Milliseconds(moment - at)
 		at = moment
 	}
 	until(history.Detect, min(r.DetectedAt, r.ReportedAt))

@@ -3,6 +3,7 @@ package accounting
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,56 +51,56 @@ func TestAccounts(t *testing.T) {
 			Group{Epoch: epoch.Record{Epoch: 3, Recreate: 3, Cause: "forming/2/0"}},
 			[]coordination.Record{slow, timeout, changed(again, func(r *coordination.Record) { r.Generation = 3 })},
 			[]string{
-				"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 60010=3+7+0+60000 abandoned",
-				"3.0 1970-01-01T00:01:01.100Z recreation forming - 4000=0+0+0+4000",
+				"1.1 00:00:01.000 in-place: exited with code 137 (SIGKILL) w-0-1/abcde@n1 [3 7 0 60000] abandoned counted=true",
+				"3.0 00:01:01.100 recreation: workers had not joined in time /@ [0 0 0 4000] counted=true",
 			}},
 		"a restart ends when all workers are in sync": {Group{}, []coordination.Record{formed(), restarted()},
-			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1001=3+7+0+991"}},
+			[]string{"1.1 00:00:01.000 in-place: exited with code 137 (SIGKILL) w-0-1/abcde@n1 [3 7 0 991] counted=true"}},
 		"a restart in progress has no account yet": {Group{}, []coordination.Record{slow}, nil},
 		"unless no further record follows": {Group{Over: true}, []coordination.Record{slow},
-			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 10=3+7+0+0 abandoned"}},
+			[]string{"1.1 00:00:01.000 in-place: exited with code 137 (SIGKILL) w-0-1/abcde@n1 [3 7 0 0] abandoned counted=true"}},
 		"without an agent's report, a failure begins when the loss is reported": {Group{},
 			[]coordination.Record{changed(restarted(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt, r.Cause.Kind = 0, 0, coordination.KindPod })},
-			[]string{"1.1 1970-01-01T00:00:01.010Z in-place pod:137:SIGKILL w-0-1/abcde@n1 991=0+0+0+991"}},
+			[]string{"1.1 00:00:01.010 in-place: its pod was lost (SIGKILL) w-0-1/abcde@n1 [0 0 0 991] counted=true"}},
 		"a clock that is ahead": {Group{},
 			[]coordination.Record{changed(restarted(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt = 5000, 5003 })},
-			[]string{"1.1 1970-01-01T00:00:01.010Z in-place exit:137:SIGKILL w-0-1/abcde@n1 991=0+0+0+991"}},
+			[]string{"1.1 00:00:01.010 in-place: exited with code 137 (SIGKILL) w-0-1/abcde@n1 [0 0 0 991] counted=true"}},
 		"a failure by a clock that is behind begins no earlier than the end of the last restart": {Group{},
 			[]coordination.Record{formed(), changed(restarted(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt = 10, 13 })},
-			[]string{"1.1 1970-01-01T00:00:00.500Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1501=0+510+0+991"}},
+			[]string{"1.1 00:00:00.500 in-place: exited with code 137 (SIGKILL) w-0-1/abcde@n1 [0 510 0 991] counted=true"}},
 		"a restart that was overtaken ends when the next one begins": {Group{}, []coordination.Record{
 			slow,
 			changed(restarted(), func(r *coordination.Record) {
 				r.Round, r.FailedAt, r.DetectedAt, r.ReportedAt, r.InSyncAt = 2, 1950, 1951, 2000, 2900
 			}),
 		}, []string{
-			"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1000=3+7+0+990 overtaken",
-			"1.2 1970-01-01T00:00:02.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 900=0+0+0+900",
+			"1.1 00:00:01.000 in-place: exited with code 137 (SIGKILL) w-0-1/abcde@n1 [3 7 0 990] overtaken counted=true",
+			"1.2 00:00:02.000 in-place: exited with code 137 (SIGKILL) w-0-1/abcde@n1 [0 0 0 900] counted=true",
 		}},
 		"a failure after the budget is used up is not a restart": {Group{}, []coordination.Record{changed(slow, func(r *coordination.Record) { r.Ends = true })}, nil},
 		"a recreation continues where the in-place restart was abandoned": {Group{Epoch: failedOver}, []coordination.Record{slow, timeout, again}, []string{
-			"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 60010=3+7+0+60000 abandoned",
-			"2.0 1970-01-01T00:01:01.010Z recreation timeout - 4090=0+90+0+4000",
+			"1.1 00:00:01.000 in-place: exited with code 137 (SIGKILL) w-0-1/abcde@n1 [3 7 0 60000] abandoned counted=true",
+			"2.0 00:01:01.010 recreation: the previous restart timed out /@ [0 90 0 4000] counted=true",
 		}},
 		"a recreation without a preceding in-place restart": {Group{Epoch: epoch.Record{Epoch: 2, Recreate: 2, Cause: "exit/1/0"}},
 			[]coordination.Record{changed(slow, func(r *coordination.Record) {
 				r.Ends, r.FailedAt, r.DetectedAt, r.ReportedAt = true, 60_000, 60_005, 60_010
 			}), again},
-			[]string{"2.0 1970-01-01T00:01:00.000Z recreation exit:137:SIGKILL w-0-1/abcde@n1 5100=5+1095+0+4000"}},
+			[]string{"2.0 00:01:00.000 recreation: exited with code 137 (SIGKILL) w-0-1/abcde@n1 [5 1095 0 4000] counted=true"}},
 		"a recreation after the store has lost its cause": {Group{Epoch: failedOver}, []coordination.Record{again},
-			[]string{"2.0 1970-01-01T00:01:01.100Z recreation timeout - 4000=0+0+0+4000"}},
+			[]string{"2.0 00:01:01.100 recreation: the previous restart timed out /@ [0 0 0 4000] counted=true"}},
 		"a resume is not a restart": {Group{Epoch: epoch.Record{Epoch: 2, Cause: "suspend/1"}}, []coordination.Record{restarted(), again},
-			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1001=3+7+0+991"}},
+			[]string{"1.1 00:00:01.000 in-place: exited with code 137 (SIGKILL) w-0-1/abcde@n1 [3 7 0 991] counted=true"}},
 		"a restart by the failure policy": {
 			Group{Epoch: epoch.Record{Epoch: 2, Cause: "recreate/1"}, PolicyPrefix: "recreate/"}, []coordination.Record{again},
-			[]string{"2.0 1970-01-01T00:01:01.100Z recreation policy - 4000=0+0+0+4000 uncounted"}},
+			[]string{"2.0 00:01:01.100 recreation: policy /@ [0 0 0 4000] counted=false"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.group.JobSet = "js"
 			var got []string
 			for _, a := range Of(tc.group, tc.records) {
-				got = append(got, a.String())
+				got = append(got, line(a.Entry))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
@@ -146,11 +147,11 @@ func TestPhasesDivideTheOutage(t *testing.T) {
 		for _, a := range Of(Group{JobSet: "js"}, records) {
 			for phase, took := range a.Took {
 				if took < 0 {
-					t.Fatalf("%d: %s takes %s in %+v", n, history.Phase(phase), took, records)
+					t.Fatalf("%d: %s takes %d ms in %+v", n, history.Phase(phase), took, records)
 				}
 			}
 			if a.FailedAt.Before(last) {
-				t.Fatalf("%d: %s begins before the previous outage ended at %s: %+v", n, a, last, records)
+				t.Fatalf("%d: %+v begins before the previous outage ended at %s: %+v", n, a, last, records)
 			}
 			last = a.FailedAt.Add(a.Lost())
 			record := records[a.Round-1]
@@ -167,4 +168,11 @@ func TestPhasesDivideTheOutage(t *testing.T) {
 	if accounts < 50_000 {
 		t.Errorf("only %d accounts, so the test shows nothing", accounts)
 	}
+}
+
+// line returns the fields of an entry in one line.
+func line(e history.Entry) string {
+	text := fmt.Sprintf("%d.%d %s %s: %s %s/%s@%s %v %s counted=%t", e.Epoch, e.Round, e.FailedAt.Format("15:04:05.000"), e.Kind, e.Cause,
+		e.Worker, e.Pod, e.Node, e.Took, e.Ended, e.Counted)
+	return strings.Join(strings.Fields(text), " ")
 }
