@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -51,7 +50,7 @@ func New(c client.Client, recorder events.EventRecorder) *Reconciler {
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		Watches(&corev1.Pod{}, podEvents(), builder.WithPredicates(relevantChanges)).
+		Watches(&corev1.Pod{}, podEvents()).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 

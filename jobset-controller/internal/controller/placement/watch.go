@@ -8,9 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
@@ -37,23 +35,19 @@ func debounce(pod *corev1.Pod) time.Duration {
 	return debounceOthers
 }
 
-// podEvents enqueues the Jobs of exclusively placed pods.
+// podEvents enqueues the Jobs of exclusively placed pods. It ignores pod changes that could not affect a decision. A
+// reconcile reads all pods of a Job, and most changes are status updates by kubelets: when thousands of containers
+// restart, each causes two of them.
 func podEvents() handler.EventHandler {
-	return requeue.OnEvents(func(q requeue.Queue, _, object client.Object) {
-		if pod, is := object.(*corev1.Pod); is && exclusive.Topology(pod) != "" {
+	return requeue.OnEvents(func(q requeue.Queue, before, object client.Object) {
+		pod, is := object.(*corev1.Pod)
+		if !is || exclusive.Topology(pod) == "" {
+			return
+		}
+		if old, changed := before.(*corev1.Pod); !changed || moved(old, pod) {
 			requeue.AddController(q, pod, jobs, debounce(pod))
 		}
 	})
-}
-
-// relevantChanges selects pod changes that could affect a decision. A reconcile reads all pods of a Job, and most
-// changes are status updates by kubelets: when thousands of containers restart, each causes two of them.
-var relevantChanges = predicate.Funcs{
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		before, isPod := e.ObjectOld.(*corev1.Pod)
-		now, stillPod := e.ObjectNew.(*corev1.Pod)
-		return !isPod || !stillPod || moved(before, now)
-	},
 }
 
 // moved reports whether a relevant part of a pod has changed. For a leader that includes its conditions, which show why
