@@ -3,6 +3,7 @@ package jobset
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -156,28 +157,10 @@ func (s *scope) running() (metav1.ConditionStatus, notice) {
 		return no(v1alpha2.WaitingForVolumeClaimsReason, s.claimsErr.Error())
 	case policy.AllReady(&s.jobSet.Spec, s.Tallies):
 		return metav1.ConditionTrue, normal(v1alpha2.AllJobsReadyReason, "all jobs are ready or have succeeded")
-	}
-	if held := s.held(); held != "" {
-		return no(v1alpha2.WaitingForStageReason, held)
+	case slices.Contains(s.gates, false):
+		return no(v1alpha2.WaitingForStageReason, "some replicated jobs are waiting for others")
 	}
 	return no(v1alpha2.WaitingForJobsReason, "not all jobs are ready yet")
-}
-
-// held returns a message about the first replicatedJob that may not start yet and what it is waiting for, or "" if all
-// may start.
-func (s *scope) held() string {
-	for i, open := range s.gates {
-		if open {
-			continue
-		}
-		name := s.jobSet.Spec.ReplicatedJobs[i].Name
-		if policy.InOrder(&s.jobSet.Spec) {
-			rjob, wait := policy.Blocker(&s.jobSet.Spec, s.Tallies)
-			return fmt.Sprintf("%s is waiting for %s to be %s", name, rjob, wait)
-		}
-		return name + " is waiting for its dependencies"
-	}
-	return ""
 }
 
 // confirm reads the failed Jobs live, because a decision based on them cannot be revoked. If a failed Job has since been
