@@ -38,7 +38,7 @@ func TestAJobSetThatCannotStartFails(t *testing.T) {
 				js.Spec.FailurePolicy.MaxRestarts = 2
 				tc.change(&js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec)
 			})
-			g.awaitFailed("annotation alpha.jobset.sigs.k8s.io/inplace-restarts is 3, which exceeds maxRestarts of 2")
+			g.awaitFailed("it restarted in place 3 times, which exceeds maxRestarts of 2")
 			g.awaitCharged(3)
 			if note := g.awaitEvent("InPlaceRestartsOver").Note; !strings.Contains(note, tc.says) {
 				t.Errorf("the event says %q, want a note that contains %q", note, tc.says)
@@ -101,6 +101,6 @@ func TestAWorkerThatNeverJoinsIsNamedAndTheJobSetFails(t *testing.T) {
 	}))
 	g.awaitEvent("InPlaceWaitingForWorkers")
 	g.awaitEvent("InPlacePodRecreated")
-	g.awaitFailed("annotation alpha.jobset.sigs.k8s.io/inplace-restarts is 1, which exceeds maxRestarts of 0")
+	g.awaitFailed("it restarted in place 1 times, which exceeds maxRestarts of 0")
 	g.awaitEvent("InPlaceRestartsOver")
 }

@@ -55,12 +55,22 @@ func Charged(status *v1alpha2.JobSetStatus, p InPlace, current epoch.Record) int
 	return max(Counted(status), p.Restarts, current.Base)
 }
 
-// inPlaceBudget fails a JobSet whose in-place restarts exceed the limit of the failure policy (JobSet KEP-876).
+// inPlaceBudget fails a JobSet whose in-place restarts exceed the limit of the failure policy. They are counted in an
+// annotation (JobSet KEP-876), or by the attempts of restartStrategy InPlaceRestart. Recreations that do not count also
+// made pods join another attempt, so they are subtracted.
 func inPlaceBudget(f Facts) Decision {
-	if !Budget(f.Spec).Exceeded(f.InPlace.Restarts) {
+	restarts, budget := f.InPlace.Restarts, Budget(f.Spec)
+	if f.Attempts != nil {
+		uncounted := max(0, f.Status.Restarts-f.Status.RestartsCountTowardsMax)
+		restarts = max(restarts, f.Attempts.ContainerRestarts, f.Attempts.Highest-uncounted)
+	}
+	if !budget.Exceeded(restarts) {
 		return Decision{}
 	}
-	return exceeded(f, fmt.Sprintf("annotation %s is %d", v1alpha2.InPlaceRestartsKey, f.InPlace.Restarts))
+	return Decision{
+		Outcome: Fail, Reason: v1alpha2.ReachedMaxRestartsReason,
+		Message: fmt.Sprintf("it restarted in place %d times, which exceeds maxRestarts of %d", restarts, budget),
+	}
 }
 
 // Budget returns the restart budget of a JobSet. Without a failure policy it is 0.

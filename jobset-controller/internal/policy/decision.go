@@ -57,7 +57,7 @@ type Facts struct {
 // Decide makes the decision about the JobSet. Failure has priority over success, so a JobSet restarts if some of its
 // Jobs fail even though others would complete it.
 func Decide(f Facts) Decision {
-	for _, rule := range []func(Facts) Decision{inPlaceBudget, attemptsBudget, failure, Success} {
+	for _, rule := range []func(Facts) Decision{inPlaceBudget, failure, Success} {
 		if d := rule(f); d.Outcome != Continue {
 			return d
 		}

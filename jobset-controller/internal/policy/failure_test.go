@@ -226,14 +226,14 @@ func TestInPlaceBudget(t *testing.T) {
 	}{
 		"one more than maxRestarts fails the JobSet and names both numbers": {
 			jobSet: MakeJobSet("js").Workers(1).MaxRestarts(20).Annotation(restartsKey, "21"), want: exceeded,
-			message: "annotation alpha.jobset.sigs.k8s.io/inplace-restarts is 21, which exceeds maxRestarts of 20",
+			message: "it restarted in place 21 times, which exceeds maxRestarts of 20",
 		},
 		"as many as maxRestarts are allowed": {
 			jobSet: MakeJobSet("js").Workers(1).MaxRestarts(20).Annotation(restartsKey, "20"),
 		},
 		"without a failure policy none is allowed": {
 			jobSet: MakeJobSet("js").Workers(1).Annotation(restartsKey, "1"), want: exceeded,
-			message: "annotation alpha.jobset.sigs.k8s.io/inplace-restarts is 1, which exceeds maxRestarts of 0",
+			message: "it restarted in place 1 times, which exceeds maxRestarts of 0",
 		},
 		"without a failure policy 0 is not a failure": {
 			jobSet: MakeJobSet("js").Workers(1).Annotation(restartsKey, "0"),

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -158,27 +157,3 @@ func (a Attempts) Next(status *v1alpha2.JobSetStatus, suspended bool) (previous,
 
 // Restarting reports whether the pods have started a restart that is not complete yet.
 func (a Attempts) Restarting() bool { return a.Highest > 0 && !a.Agreed() }
-
-// attemptsBudget fails a JobSet whose pods have restarted in place more often than the failure policy allows.
-// Recreations that do not count also made pods join another attempt, so these attempts are subtracted.
-func attemptsBudget(f Facts) Decision {
-	if f.Attempts == nil {
-		return Decision{}
-	}
-	budget, uncounted := Budget(f.Spec), f.Status.Restarts-f.Status.RestartsCountTowardsMax
-	switch {
-	case budget.Exceeded(f.Attempts.ContainerRestarts):
-		return exceeded(f, fmt.Sprintf("a container of its pods has restarted %d times", f.Attempts.ContainerRestarts))
-	case budget.Exceeded(f.Attempts.Highest - max(0, uncounted)):
-		return exceeded(f, fmt.Sprintf("its pods are at in-place attempt %d, with %d recreations that do not count", f.Attempts.Highest, max(0, uncounted)))
-	}
-	return Decision{}
-}
-
-func exceeded(f Facts, what string) Decision {
-	return Decision{
-		Outcome: Fail,
-		Reason:  v1alpha2.ReachedMaxRestartsReason,
-		Message: fmt.Sprintf("%s, which exceeds maxRestarts of %d", what, Budget(f.Spec)),
-	}
-}

@@ -27,7 +27,7 @@ func TestJobSetFailsWhenInPlaceRestartsExceedItsBudget(t *testing.T) {
 	w.annotate("a", v1alpha2.InPlaceRestartsKey, "2")
 	w.awaitCondition("a", "Failed=True/ReachedMaxRestarts")
 	js := w.jobSet("a")
-	const want = "annotation alpha.jobset.sigs.k8s.io/inplace-restarts is 2, which exceeds maxRestarts of 1"
+	const want = "it restarted in place 2 times, which exceeds maxRestarts of 1"
 	if got := meta.FindStatusCondition(js.Status.Conditions, "Failed").Message; got != want || js.Status.TerminalState != "Failed" {
 		t.Errorf("state %q, message %q", js.Status.TerminalState, got)
 	}
