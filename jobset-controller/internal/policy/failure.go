@@ -110,29 +110,20 @@ func (r Ruling) Counts() bool {
 	return r.Action != v1alpha2.RestartJobSetAndIgnoreMaxRestarts && r.Action != v1alpha2.RestartJobAndIgnoreMaxRestarts
 }
 
+// reason omits a name that a condition's reason cannot include. Admission rejects such names; they occur in JobSets that
+// were not validated.
 func (r Ruling) reason() string {
-	if r.Rule == "" {
+	if len(r.Rule) > MaxRuleName || !RuleNamePattern.MatchString(r.Rule) {
 		return v1alpha2.DefaultFailurePolicyReason
 	}
-	return v1alpha2.FailurePolicyReasonPrefix + safeName(r.Rule)
+	return v1alpha2.FailurePolicyReasonPrefix + r.Rule
 }
 
 // RuleNamePattern is the API server's pattern for a condition's reason, which includes the name of a rule.
 var RuleNamePattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
-// maxReasonName leaves room for the prefix in the 1024 bytes of a reason.
-const maxReasonName = 1000
-
-// safeName converts the name of a rule to a form that is valid in a condition's reason. Admission rejects names that
-// would be changed by this; they occur in JobSets that were not validated.
-func safeName(name string) string {
-	if len(name) <= maxReasonName && RuleNamePattern.MatchString(name) {
-		return name
-	}
-	return unsafeCharacter.ReplaceAllString(name[:min(len(name), maxReasonName)], "_")
-}
-
-var unsafeCharacter = regexp.MustCompile(`[^A-Za-z0-9]`)
+// MaxRuleName is the maximum length of the name of a rule.
+const MaxRuleName = 128
 
 // RestartsOneJob reports whether an action concerns only the failed Job.
 func RestartsOneJob(action v1alpha2.FailurePolicyAction) bool {

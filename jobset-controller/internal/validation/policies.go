@@ -47,8 +47,6 @@ func (c *checked) failurePolicy() field.ErrorList {
 	return errs
 }
 
-const maxRuleName = 128
-
 // ruleName checks the name of a rule, which becomes part of a condition's reason. indexes lists the rules with this
 // name found so far.
 func ruleName(path *field.Path, name string, indexes []int) field.ErrorList {
@@ -56,9 +54,9 @@ func ruleName(path *field.Path, name string, indexes []int) field.ErrorList {
 	case len(indexes) > 1:
 		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
 			"rule names are not unique, rules with indices %v all have the same name '%s'", indexes, name))}
-	case len(name) > maxRuleName:
+	case len(name) > policy.MaxRuleName:
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("invalid failure policy rule name of length %d, "+
-			"the rule name must be at least 1 characters long and at most %d characters long", len(name), maxRuleName))}
+			"the rule name must be at least 1 characters long and at most %d characters long", len(name), policy.MaxRuleName))}
 	case !policy.RuleNamePattern.MatchString(name):
 		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("invalid failure policy rule name '%s', a failure policy rule name must start with "+
 			"an alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'", name))}
