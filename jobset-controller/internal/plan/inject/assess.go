@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -47,7 +48,7 @@ func Assess(js *v1alpha2.JobSet) Assessment {
 		a.refuse(t.findSpares(), t.slotIsFree())
 		if bringsAgent(*t.rjob) {
 			t.Driver = None
-			a.Warnings = append(a.Warnings, warningsByHand(t)...)
+			a.Warnings = append(a.Warnings, warningsOf(t)...)
 		} else if a.refuse(t.findDriver(byHand)); t.Driver != None {
 			a.examine(t)
 		}
@@ -86,34 +87,26 @@ func (a *Assessment) refuse(errs ...*field.Error) {
 	}
 }
 
+// warningsOf returns warnings about settings that impede restarts in place.
 func warningsOf(t *template) []string {
-	if t.Driver != Exec {
-		return nil
-	}
 	var list []string
 	warn := func(set bool, path *field.Path, why string) {
 		if set {
 			list = append(list, path.String()+": "+why)
 		}
 	}
-	worker, path := t.worker(), t.workerPath()
-	warn(worker.LivenessProbe != nil, path.Child("livenessProbe"), "it may kill a worker that waits for the others to start")
-	warn(worker.StartupProbe != nil, path.Child("startupProbe"), "it may kill a worker that waits for the others to start")
-	warn(t.job().SuccessPolicy != nil, t.jobPath().Child("successPolicy"),
-		"a worker that has finished is held until the others have, and succeeds only then")
-	return list
-}
-
-// warningsByHand returns the warnings for an agent that the user has added. Without these settings, a restart requested
-// by the agent makes the Job or the pod fail.
-func warningsByHand(t *template) []string {
-	var list []string
-	if limit := t.job().BackoffLimit; ptr.Deref(limit, 6) != math.MaxInt32 {
-		list = append(list, fmt.Sprintf("%s: restarts in place count towards it; set %d", t.jobPath().Child("backoffLimit"), math.MaxInt32))
-	}
-	// Without a policy, the JobSet sets OnFailure on its pods.
-	if policy := t.pod().RestartPolicy; policy != "" && policy != corev1.RestartPolicyOnFailure {
-		list = append(list, fmt.Sprintf("%s: %s keeps workers from restarting in place; set OnFailure", t.podPath().Child("restartPolicy"), policy))
+	switch {
+	case bringsAgent(*t.rjob): // a restart requested by the agent would make the Job or the pod fail
+		warn(ptr.Deref(t.job().BackoffLimit, 6) != math.MaxInt32, t.jobPath().Child("backoffLimit"),
+			fmt.Sprintf("restarts in place count towards it; set %d", math.MaxInt32))
+		policy := cmp.Or(t.pod().RestartPolicy, corev1.RestartPolicyOnFailure) // which the JobSet sets on its pods
+		warn(policy != corev1.RestartPolicyOnFailure, t.podPath().Child("restartPolicy"), string(policy)+" keeps workers from restarting in place; set OnFailure")
+	case t.Driver == Exec:
+		worker, path := t.worker(), t.workerPath()
+		warn(worker.LivenessProbe != nil, path.Child("livenessProbe"), "it may kill a worker that waits for the others to start")
+		warn(worker.StartupProbe != nil, path.Child("startupProbe"), "it may kill a worker that waits for the others to start")
+		warn(t.job().SuccessPolicy != nil, t.jobPath().Child("successPolicy"),
+			"a worker that has finished is held until the others have, and succeeds only then")
 	}
 	return list
 }
