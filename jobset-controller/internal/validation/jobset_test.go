@@ -108,7 +108,6 @@ func TestJobSet(t *testing.T) {
 
 		"rules of an ordered start":                  {js().WaitFor(v1alpha2.WaitForSucceeded, "a"), all, ""},
 		"rules without an order":                     {js().WaitFor(v1alpha2.WaitForReady, "a").Change(func(js *v1alpha2.JobSet) { js.Spec.StartupPolicy.StartupPolicyOrder = v1alpha2.AnyOrder }), all, `spec.startupPolicy.rules: Forbidden: rules need startupPolicyOrder InOrder`},
-		"rules with dependsOn":                       {js().Entry("c", 1, DependsOn("a", v1alpha2.DependencyReady)).WaitFor(v1alpha2.WaitForReady, "a", "b"), all, `spec.startupPolicy.rules: Forbidden: StartupPolicy and DependsOn APIs are mutually exclusive (spec.replicatedJobs[2].dependsOn)`},
 		"a rule that names an unknown replicatedJob": {js().WaitFor(v1alpha2.WaitForReady, "a", "x"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: "x": ` + noEntry},
 		"a rule that names the last replicatedJob":   {js().WaitFor(v1alpha2.WaitForReady, "a", "b"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: "b": is the last replicatedJob: no later replicatedJob can wait for it`},
 		"a replicatedJob that is named twice":        {js().WaitFor(v1alpha2.WaitForReady, "a").WaitFor(v1alpha2.WaitForSucceeded, "a"), all, `spec.startupPolicy.rules[1].targetReplicatedJobs[0]: Duplicate value: "a"`},
@@ -148,12 +147,12 @@ func TestJobSet(t *testing.T) {
 		"restarts in place by attempts": {inPlace(), all, ""},
 		"without the gate":              {inPlace(), policy.Features{}, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart restart strategy cannot be set when InPlaceRestart feature gate is disabled`},
 		"in place in two ways":          {inPlace().Annotation(v1alpha2.InPlaceTimeoutKey, "60s"), all, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart cannot be combined with annotation alpha.jobset.sigs.k8s.io/inplace-timeout, which restarts in place in another way; remove one of them`},
-		"in place in order":             {inPlace().InOrder(), all, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart cannot be combined with startupPolicyOrder InOrder: its agents wait for all pods of the JobSet, so the first stage would never be ready`},
+		"in place in order":             {inPlace().InOrder(), all, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart cannot be combined with startupPolicyOrder InOrder or with dependsOn: its agents wait for all pods of the JobSet, so the first stage would never be ready`},
 		"in place with dependsOn": {inPlace().Change(func(js *v1alpha2.JobSet) {
 			second := *js.Spec.ReplicatedJobs[0].DeepCopy()
 			second.Name, second.DependsOn = "b", []v1alpha2.DependsOn{{Name: "a", Status: v1alpha2.DependencyReady}}
 			js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, second)
-		}), all, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart cannot be combined with dependsOn (spec.replicatedJobs[1].dependsOn): its agents wait for all pods of the JobSet, so the first stage would never be ready`},
+		}), all, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart cannot be combined with startupPolicyOrder InOrder or with dependsOn: its agents wait for all pods of the JobSet, so the first stage would never be ready`},
 		"in place with a backoffLimit":             {inPlace(job(func(s *batchv1.JobSpec) { s.BackoffLimit = ptr.To[int32](6) })), all, `spec.replicatedJobs[0].template.spec.backoffLimit: Invalid value: 6: replicatedJob a: must be set to 2147483647 (MaxInt32) when in-place restart is enabled`},
 		"in place without a podReplacementPolicy":  {inPlace(job(func(s *batchv1.JobSpec) { s.PodReplacementPolicy = nil })), all, `spec.replicatedJobs[0].template.spec.podReplacementPolicy: Invalid value: "": replicatedJob a: must be set to Failed when in-place restart is enabled`},
 		"in place with more completions than pods": {inPlace(job(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](5) })), all, `spec.replicatedJobs[0].template.spec.completions: Invalid value: 5: replicatedJob a: completions and parallelism must be set and equal to each other when in-place restart is enabled`},

@@ -3,6 +3,7 @@ package validation
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -113,12 +114,10 @@ func (c *checked) inPlaceAlone() field.ErrorList {
 		errs = append(errs, field.Forbidden(path, fmt.Sprintf(
 			"InPlaceRestart cannot be combined with annotation %s, which restarts in place in another way; remove one of them", v1alpha2.InPlaceTimeoutKey)))
 	}
-	const stages = "its agents wait for all pods of the JobSet, so the first stage would never be ready"
-	if policy.InOrder(c.spec) {
-		errs = append(errs, field.Forbidden(path, "InPlaceRestart cannot be combined with startupPolicyOrder InOrder: "+stages))
-	}
-	if at := c.firstDependsOn(); at != nil {
-		errs = append(errs, field.Forbidden(path, fmt.Sprintf("InPlaceRestart cannot be combined with dependsOn (%s): %s", at, stages)))
+	depends := func(rjob v1alpha2.ReplicatedJob) bool { return len(rjob.DependsOn) > 0 }
+	if policy.InOrder(c.spec) || slices.ContainsFunc(c.spec.ReplicatedJobs, depends) {
+		errs = append(errs, field.Forbidden(path, "InPlaceRestart cannot be combined with startupPolicyOrder InOrder or with dependsOn: "+
+			"its agents wait for all pods of the JobSet, so the first stage would never be ready"))
 	}
 	return errs
 }

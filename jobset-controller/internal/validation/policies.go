@@ -119,7 +119,8 @@ func patterns(path *field.Path, given []string) field.ErrorList {
 	return errs
 }
 
-// startupRules checks startupPolicy.rules: together they must name every replicatedJob except the last exactly once.
+// startupRules checks startupPolicy.rules: together they must name every replicatedJob except the last exactly once. The CRD
+// rejects startupPolicy together with dependsOn.
 func (c *checked) startupRules() field.ErrorList {
 	if c.spec.StartupPolicy == nil || len(c.spec.StartupPolicy.Rules) == 0 {
 		return nil
@@ -128,20 +129,8 @@ func (c *checked) startupRules() field.ErrorList {
 	if !policy.InOrder(c.spec) {
 		return field.ErrorList{field.Forbidden(path, "rules need startupPolicyOrder InOrder")}
 	}
-	if at := c.firstDependsOn(); at != nil {
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("StartupPolicy and DependsOn APIs are mutually exclusive (%s)", at))}
-	}
 	errs, named := c.ruleTargets(path)
 	return append(errs, c.unnamed(path, named)...)
-}
-
-func (c *checked) firstDependsOn() *field.Path {
-	for i := range c.spec.ReplicatedJobs {
-		if len(c.spec.ReplicatedJobs[i].DependsOn) > 0 {
-			return c.path.Child("replicatedJobs").Index(i).Child("dependsOn")
-		}
-	}
-	return nil
 }
 
 // ruleTargets checks the targets of the rules, and also returns the replicatedJobs that they name.
