@@ -3,6 +3,7 @@ package replacement
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
@@ -68,20 +70,12 @@ func tellIndex(containers []corev1.Container) {
 const (
 	suffixLength = 5 // as in names that the API server generates
 	longestName  = 63
-	letters      = "bcdfghjklmnpqrstvwxz2456789" // no vowels, so no words
 )
 
-// name returns a name in the style of the Job's other pods.
+// name returns a name in the style of the Job's other pods, with letters that form no words.
 func name(job *batchv1.Job, number string, reason []string) string {
 	middle := "-" + number + "-"
-	prefix := job.Name
-	if most := longestName - suffixLength - len(middle); len(prefix) > most {
-		prefix = prefix[:most]
-	}
+	prefix := job.Name[:min(len(job.Name), longestName-suffixLength-len(middle))]
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", append([]string{string(job.UID), number}, reason...)))
-	text := make([]byte, suffixLength)
-	for i := range text {
-		text[i] = letters[int(sum[i])%len(letters)]
-	}
-	return prefix + middle + string(text)
+	return prefix + middle + rand.SafeEncodeString(hex.EncodeToString(sum[:]))[:suffixLength]
 }
