@@ -109,7 +109,7 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 		NodeName: pod.Spec.NodeName, NodeSelector: pod.Spec.NodeSelector, SchedulingGates: pod.Spec.SchedulingGates,
 	}
 	pod.Status = corev1.PodStatus{
-		Phase: pod.Status.Phase, Conditions: unscheduled(pod.Status.Conditions),
+		Phase:                 pod.Status.Phase,
 		InitContainerStatuses: restarted(pod.Status.InitContainerStatuses), ContainerStatuses: restarted(pod.Status.ContainerStatuses),
 	}
 	return pod
@@ -122,16 +122,6 @@ func restarted(statuses []corev1.ContainerStatus) (counts []corev1.ContainerStat
 		}
 	}
 	return counts
-}
-
-// unscheduled keeps the reason why a pod has no node.
-func unscheduled(conditions []corev1.PodCondition) []corev1.PodCondition {
-	for _, c := range conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return []corev1.PodCondition{c}
-		}
-	}
-	return nil
 }
 
 func stripMeta(meta metav1.Object) {

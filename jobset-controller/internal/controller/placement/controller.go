@@ -59,7 +59,6 @@ type scope struct {
 	job      *batchv1.Job
 	topology string
 	anchor   *corev1.Pod
-	leader   *corev1.Pod
 	// domain is the domain of the anchor, or "" if its node lacks the label.
 	domain string
 	// leaderless is a follower waiting for a missing leader, or nil if there is none.
@@ -92,9 +91,9 @@ func (r *Reconciler) observe(ctx context.Context, job *batchv1.Job) (*scope, err
 	if err != nil || len(pods) == 0 {
 		return nil, err
 	}
-	s := &scope{job: job, topology: exclusive.Topology(pods[0]), anchor: exclusive.Anchor(pods), leader: exclusive.Leader(pods)}
+	s := &scope{job: job, topology: exclusive.Topology(pods[0]), anchor: exclusive.Anchor(pods)}
 	if s.anchor == nil {
-		if s.leader == nil {
+		if exclusive.Leader(pods) == nil {
 			s.leaderless = exclusive.Waiting(pods)
 		}
 		return s, nil

@@ -11,10 +11,9 @@ import (
 
 // Reasons for events about Jobs.
 const (
-	domainUnknown       = "TopologyDomainUnknown" // the leader's node lacks the label
-	leaderUnschedulable = "LeaderUnschedulable"   // followers are waiting for a leader without a node
-	followersEvicted    = "FollowersEvicted"      // followers were not in their leader's domain
-	leaderReplaced      = "LeaderReplaced"        // a follower has become the leader
+	domainUnknown    = "TopologyDomainUnknown" // the leader's node lacks the label
+	followersEvicted = "FollowersEvicted"      // followers were not in their leader's domain
+	leaderReplaced   = "LeaderReplaced"        // a follower has become the leader
 )
 
 const (
@@ -29,9 +28,6 @@ func (r *Reconciler) report(s *scope) {
 	case s.anchor != nil && s.domain == "":
 		r.reportOnce(s, corev1.EventTypeWarning, domainUnknown, fmt.Sprintf(
 			"node %s of pod %s has no label %s; the other pods are waiting until the label is added", s.anchor.Spec.NodeName, s.anchor.Name, s.topology))
-	case s.anchor == nil && s.leader != nil && len(s.leader.Status.Conditions) > 0:
-		r.reportOnce(s, corev1.EventTypeWarning, leaderUnschedulable, fmt.Sprintf(
-			"the pods are waiting for a domain of %s, because their leader %s has no node: %s", s.topology, s.leader.Name, s.leader.Status.Conditions[0].Message))
 	case s.lacksLeader():
 		r.reportOnce(s, corev1.EventTypeWarning, leaderReplaced, fmt.Sprintf("the pod with index 0 has finished; pod %s is the new leader, "+
 			"and its %s may not be exclusive", s.leaderless.Name, s.topology))

@@ -103,16 +103,6 @@ func TestLeaderOnANodeWithoutTheLabelIsReported(t *testing.T) {
 	}
 }
 
-// Users need to know the scheduler's reason why followers are waiting.
-func TestUnschedulableLeaderIsReported(t *testing.T) {
-	w := newWorld(t)
-	leader := w.pod("leader", "0")
-	w.pod("f1", "1", held)
-	leader.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/5 nodes are available"}}
-	w.OK(w.Status().Update(w.Context(), leader))
-	w.AwaitEvent("LeaderUnschedulable/Placing: the pods are waiting for a domain of " + rack + ", because their leader leader has no node: 0/5 nodes are available")
-}
-
 // Pods that have the same label but belong to another Job are ignored.
 func TestPodsOfAnotherOwnerAreIgnored(t *testing.T) {
 	w := newWorld(t)

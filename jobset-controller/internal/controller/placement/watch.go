@@ -50,13 +50,11 @@ func podEvents() handler.EventHandler {
 	})
 }
 
-// moved reports whether a relevant part of a pod has changed. For a leader that includes its conditions, which show why
-// it is waiting.
+// moved reports whether a relevant part of a pod has changed.
 func moved(before, now *corev1.Pod) bool {
 	return before.UID != now.UID || before.Spec.NodeName != now.Spec.NodeName || before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
 		over(before) != over(now) || !slices.Equal(before.Spec.SchedulingGates, now.Spec.SchedulingGates) ||
-		!maps.Equal(before.Spec.NodeSelector, now.Spec.NodeSelector) || !maps.Equal(before.Annotations, now.Annotations) ||
-		exclusive.Leads(now) && now.Spec.NodeName == "" && message(before) != message(now)
+		!maps.Equal(before.Spec.NodeSelector, now.Spec.NodeSelector) || !maps.Equal(before.Annotations, now.Annotations)
 }
 
 // over returns the phase of a pod that has finished, or "" for any other.
@@ -65,12 +63,4 @@ func over(pod *corev1.Pod) corev1.PodPhase {
 		return phase
 	}
 	return ""
-}
-
-// message returns the text to be quoted in the event about a waiting leader.
-func message(pod *corev1.Pod) string {
-	if len(pod.Status.Conditions) == 0 {
-		return ""
-	}
-	return pod.Status.Conditions[0].Message
 }

@@ -27,26 +27,23 @@ func TestOnlyRelevantChangesTriggerAReconcile(t *testing.T) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Message: message}}
 		}
 	}
-	lead := func(p *corev1.Pod) { p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: "0"} }
 	for name, test := range map[string]struct {
 		before, after func(*corev1.Pod)
 		want          bool
 	}{
-		"nothing":                                {want: false},
-		"a container restarts":                   {after: func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}} }},
-		"a pod starts running":                   {after: func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }},
-		"a follower's condition":                 {after: waiting("no room")},
-		"a pod gets a node":                      {after: func(p *corev1.Pod) { p.Spec.NodeName = "n" }, want: true},
-		"a pod is deleted":                       {after: func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }},
-		"a pod is deleted at a time":             {after: func(p *corev1.Pod) { now := metav1.Now(); p.DeletionTimestamp = &now }, want: true},
-		"a pod fails":                            {after: func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, want: true},
-		"a pod succeeds":                         {after: func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, want: true},
-		"the gate is lifted":                     {before: func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: exclusive.Gate}} }, want: true},
-		"a pod may be scheduled elsewhere":       {after: func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"rack": "a"} }, want: true},
-		"an annotation":                          {after: func(p *corev1.Pod) { p.Annotations["a"] = "b" }, want: true},
-		"another pod with the same name":         {after: func(p *corev1.Pod) { p.UID = "other" }, want: true},
-		"a leader is unschedulable":              {before: lead, after: func(p *corev1.Pod) { lead(p); waiting("no room")(p) }, want: true},
-		"another change of a leader with a node": {before: func(p *corev1.Pod) { lead(p); p.Spec.NodeName = "n" }, after: func(p *corev1.Pod) { lead(p); p.Spec.NodeName = "n"; waiting("x")(p) }},
+		"nothing":                          {want: false},
+		"a container restarts":             {after: func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}} }},
+		"a pod starts running":             {after: func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }},
+		"a condition":                      {after: waiting("no room")},
+		"a pod gets a node":                {after: func(p *corev1.Pod) { p.Spec.NodeName = "n" }, want: true},
+		"a pod is deleted":                 {after: func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }},
+		"a pod is deleted at a time":       {after: func(p *corev1.Pod) { now := metav1.Now(); p.DeletionTimestamp = &now }, want: true},
+		"a pod fails":                      {after: func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, want: true},
+		"a pod succeeds":                   {after: func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, want: true},
+		"the gate is lifted":               {before: func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: exclusive.Gate}} }, want: true},
+		"a pod may be scheduled elsewhere": {after: func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"rack": "a"} }, want: true},
+		"an annotation":                    {after: func(p *corev1.Pod) { p.Annotations["a"] = "b" }, want: true},
+		"another pod with the same name":   {after: func(p *corev1.Pod) { p.UID = "other" }, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, after := follower(), follower()
