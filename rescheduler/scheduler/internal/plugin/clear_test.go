@@ -51,7 +51,7 @@ func TestClearing(t *testing.T) {
 				return true, &corev1.Pod{}, err
 			})
 			h := &handle{}
-			p := newPlugin(args{}, clearing{h, client}, clock.RealClock{})
+			p := newPlugin(clearing{h, client}, clock.RealClock{})
 			p.firstRetry = 0
 			p.clear(t.Context(), makePod("pod", `["a"]`), `["a"]`)
 			if calls != c.want {

@@ -96,7 +96,7 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Update}, QueueingHintFn: hint(p.afterPodUpdate)},
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}, QueueingHintFn: hint(p.afterPodDelete)},
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}, QueueingHintFn: hint(p.afterNodeAdd)},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}},
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: changesOfNodes}, QueueingHintFn: hint(p.afterNodeUpdate)},
 	}, nil
 }
@@ -118,18 +118,12 @@ func (p *Plugin) afterPodUpdate(pod, before, after *corev1.Pod) bool {
 
 // afterPodDelete retries if the deleted pod ran on an excluded node, which now has free capacity.
 func (p *Plugin) afterPodDelete(pod, deleted, _ *corev1.Pod) bool {
-	return p.mayRelax() && deleted != nil && annotated(pod).Has(deleted.Spec.NodeName)
-}
-
-func (p *Plugin) afterNodeAdd(pod *corev1.Pod, _, node *corev1.Node) bool {
-	return p.mayRelax() || !annotated(pod).Has(node.Name)
+	return deleted != nil && annotated(pod).Has(deleted.Spec.NodeName)
 }
 
 func (p *Plugin) afterNodeUpdate(pod *corev1.Pod, _, node *corev1.Node) bool {
-	return p.mayRelax() && annotated(pod).Has(node.Name)
+	return annotated(pod).Has(node.Name)
 }
-
-func (p *Plugin) mayRelax() bool { return p.args.OnExhaustion == exhaustionRelax }
 
 // annotated returns the exclusions in the annotation even if they have been dropped. It returns none if the annotation is invalid.
 func annotated(pod *corev1.Pod) sets.Set[string] { return sets.New(memory.Hosts(pod.Annotations)...) }

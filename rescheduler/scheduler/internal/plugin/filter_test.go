@@ -32,7 +32,7 @@ func TestExcludedNodesAreRejected(t *testing.T) {
 		"an annotation of 256 KiB that repeats a name": {[]string{`["a"` + strings.Repeat(`,"a"`, 64<<10) + `]`}, []string{"a", "b", "c"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "", "a", "b", "c")
+			w := newWorld(t, "a", "b", "c")
 			got := w.try(makePod("pod", c.annotation...))
 			if diff := cmp.Diff(c.want, got.fit); diff != "" {
 				t.Error(diff)
@@ -51,7 +51,7 @@ func TestIgnoredExclusionsSendAnEvent(t *testing.T) {
 		"all nodes":   {`["a","b"]`, "names all nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "", "a", "b")
+			w := newWorld(t, "a", "b")
 			w.try(makePod("pod", c.annotation))
 			got := w.events()
 			if len(got) != 1 || !strings.Contains(got[0], "ExclusionsIgnored") || !strings.Contains(got[0], c.says) {
@@ -65,7 +65,7 @@ func TestIgnoredExclusionsSendAnEvent(t *testing.T) {
 }
 
 func TestPreemptionLeavesExcludedNodesAlone(t *testing.T) {
-	w := newWorld(t, "", "a", "b")
+	w := newWorld(t, "a", "b")
 	a := w.try(makePod("pod", `["a"]`))
 	node, err := w.handle.snapshot.NodeInfos().Get("a")
 	if err != nil {
@@ -81,7 +81,7 @@ func TestPreemptionLeavesExcludedNodesAlone(t *testing.T) {
 }
 
 func TestFilterWithoutPreFilterAllowsAll(t *testing.T) {
-	w := newWorld(t, "", "a")
+	w := newWorld(t, "a")
 	node, err := w.handle.snapshot.NodeInfos().Get("a")
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestFilterWithoutPreFilterAllowsAll(t *testing.T) {
 }
 
 func TestSignatures(t *testing.T) {
-	w := newWorld(t, "")
+	w := newWorld(t)
 	sign := func(annotation ...string) []fwk.SignFragment {
 		t.Helper()
 		fragments, status := w.SignPod(t.Context(), makePod("pod", annotation...))
@@ -122,7 +122,7 @@ func TestSignatures(t *testing.T) {
 }
 
 func TestPodWithoutAnnotationAllocatesNothing(t *testing.T) {
-	w := newWorld(t, "", "a", "b", "c")
+	w := newWorld(t, "a", "b", "c")
 	nodes, err := w.handle.snapshot.NodeInfos().List()
 	if err != nil {
 		t.Fatal(err)

@@ -22,31 +22,27 @@ func TestHints(t *testing.T) {
 	for name, c := range map[string]struct {
 		hint         func(*Plugin) fwk.QueueingHintFn
 		old, current any
-		relax, wait  bool // whether the pod is retried, depending on the plugin's argument
+		retried      bool
 	}{
-		"its annotation allows a node":             {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["a"]`), true, true},
-		"its annotation is removed":                {podUpdate, pod("pod", `["a","b"]`), pod("pod"), true, true},
-		"its annotation becomes invalid":           {podUpdate, pod("pod", `["a","b"]`), pod("pod", `[`), true, true},
-		"its annotation excludes another node":     {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["a","b","c"]`), false, false},
-		"the order in its annotation changes":      {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["b","a"]`), false, false},
-		"the annotation of another pod is removed": {podUpdate, pod("other", `["a","b"]`), pod("other"), false, false},
-		"a pod on an excluded node is deleted":     {podDelete, on("a"), nil, true, false},
-		"a pod on another node is deleted":         {podDelete, on("c"), nil, false, false},
-		"the deletion event of a pod was missed":   {podDelete, cache.DeletedFinalStateUnknown{Obj: on("b")}, nil, true, false},
-		"a node is added":                          {nodeAdd, nil, makeNode("c"), true, true},
-		"an excluded node is added":                {nodeAdd, nil, makeNode("a"), true, false},
-		"an excluded node changes":                 {nodeUpdate, makeNode("a"), makeNode("a"), true, false},
-		"another node changes":                     {nodeUpdate, makeNode("c"), makeNode("c"), false, false},
+		"its annotation allows a node":             {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["a"]`), true},
+		"its annotation is removed":                {podUpdate, pod("pod", `["a","b"]`), pod("pod"), true},
+		"its annotation becomes invalid":           {podUpdate, pod("pod", `["a","b"]`), pod("pod", `[`), true},
+		"its annotation excludes another node":     {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["a","b","c"]`), false},
+		"the order in its annotation changes":      {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["b","a"]`), false},
+		"the annotation of another pod is removed": {podUpdate, pod("other", `["a","b"]`), pod("other"), false},
+		"a pod on an excluded node is deleted":     {podDelete, on("a"), nil, true},
+		"a pod on another node is deleted":         {podDelete, on("c"), nil, false},
+		"the deletion event of a pod was missed":   {podDelete, cache.DeletedFinalStateUnknown{Obj: on("b")}, nil, true},
+		"an excluded node changes":                 {nodeUpdate, makeNode("a"), makeNode("a"), true},
+		"another node changes":                     {nodeUpdate, makeNode("c"), makeNode("c"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for args, want := range map[string]bool{"onExhaustion: Relax": c.relax, "onExhaustion: Wait": c.wait} {
-				hint, err := c.hint(newWorld(t, args).Plugin)(klog.Background(), pod("pod", `["a","b"]`), c.old, c.current)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := hint == fwk.Queue; got != want {
-					t.Errorf("%s: retried: %v", args, got)
-				}
+			hint, err := c.hint(newWorld(t).Plugin)(klog.Background(), pod("pod", `["a","b"]`), c.old, c.current)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := hint == fwk.Queue; got != c.retried {
+				t.Errorf("retried: %v", got)
 			}
 		})
 	}
@@ -54,16 +50,18 @@ func TestHints(t *testing.T) {
 
 func podUpdate(p *Plugin) fwk.QueueingHintFn  { return hint(p.afterPodUpdate) }
 func podDelete(p *Plugin) fwk.QueueingHintFn  { return hint(p.afterPodDelete) }
-func nodeAdd(p *Plugin) fwk.QueueingHintFn    { return hint(p.afterNodeAdd) }
 func nodeUpdate(p *Plugin) fwk.QueueingHintFn { return hint(p.afterNodeUpdate) }
 
 func TestHintForAnotherTypeIsAnError(t *testing.T) {
-	w := newWorld(t, "")
+	w := newWorld(t)
 	events, err := w.EventsToRegister(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, event := range events {
+		if event.QueueingHintFn == nil {
+			continue
+		}
 		if hint, err := event.QueueingHintFn(klog.Background(), makePod("pod", `["a"]`), "old", "new"); err == nil || hint != fwk.Queue {
 			t.Errorf("%s: %v, %v", event.Event.Label(), hint, err)
 		}
@@ -73,7 +71,7 @@ func TestHintForAnotherTypeIsAnError(t *testing.T) {
 // Annotation changes arrive as the general update event, which reaches only plugins that have registered all kinds of
 // updates.
 func TestPodUpdateIsRegistered(t *testing.T) {
-	events, err := newWorld(t, "").EventsToRegister(t.Context())
+	events, err := newWorld(t).EventsToRegister(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

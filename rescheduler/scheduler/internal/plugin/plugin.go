@@ -4,12 +4,10 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -17,7 +15,6 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/shared/series"
@@ -35,7 +32,6 @@ const (
 
 // Plugin is the plugin instance of one scheduler profile.
 type Plugin struct {
-	args    args
 	handle  fwk.Handle
 	relaxed *cache.LRUExpireCache // values of annotations that no longer apply, by pod UID
 	// background runs a function outside of the scheduling cycle.
@@ -51,19 +47,15 @@ var (
 	_ fwk.EnqueueExtensions = &Plugin{}
 )
 
-// New creates the plugin. For invalid arguments, it returns an error that names the field.
-func New(_ context.Context, arguments runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	args, err := readArgs(arguments)
-	if err != nil {
-		return nil, err
-	}
+// New creates the plugin. It has no arguments, and ignores those of earlier builds.
+func New(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	registerMetrics()
-	return newPlugin(args, handle, clock.RealClock{}), nil
+	return newPlugin(handle, clock.RealClock{}), nil
 }
 
-func newPlugin(args args, handle fwk.Handle, clock clock.PassiveClock) *Plugin {
+func newPlugin(handle fwk.Handle, clock clock.PassiveClock) *Plugin {
 	return &Plugin{
-		args: args, handle: handle, relaxed: cache.NewLRUExpireCacheWithClock(maxRelaxed, clock),
+		handle: handle, relaxed: cache.NewLRUExpireCacheWithClock(maxRelaxed, clock),
 		background: func(work func()) { go work() }, firstRetry: firstRetry,
 	}
 }
@@ -109,48 +101,3 @@ var registerMetrics = sync.OnceFunc(func() {
 		exclusionsIgnored.WithLabelValues(string(reason))
 	}
 })
-
-// argsKind is the kind of the arguments. It may be omitted, but is checked if it is set.
-const argsKind = "PodReschedulingArgs"
-
-// exhaustion is what happens to a pod that is unschedulable only because of its exclusions.
-type exhaustion string
-
-const (
-	// exhaustionRelax drops the exclusions of the pod and removes its annotation.
-	exhaustionRelax exhaustion = "Relax"
-	// exhaustionWait keeps the exclusions until another node fits or the annotation changes.
-	exhaustionWait exhaustion = "Wait"
-)
-
-// args are the arguments of the plugin in the scheduler configuration.
-type args struct {
-	metav1.TypeMeta `json:",inline"`
-
-	// OnExhaustion is Relax or Wait; Relax by default.
-	OnExhaustion exhaustion `json:"onExhaustion,omitempty"`
-}
-
-// readArgs decodes the arguments, which the scheduler passes on undecoded. Errors about unknown fields and invalid values name the field.
-func readArgs(arguments runtime.Object) (args, error) {
-	a := args{OnExhaustion: exhaustionRelax}
-	switch raw := arguments.(type) {
-	case nil:
-	case *runtime.Unknown:
-		if raw == nil {
-			break
-		}
-		if err := yaml.UnmarshalStrict(raw.Raw, &a); err != nil {
-			return args{}, fmt.Errorf("reading the arguments of %s: %w", Name, err)
-		}
-	default:
-		return args{}, fmt.Errorf("the arguments of %s have the unexpected type %T", Name, arguments)
-	}
-	switch {
-	case a.Kind != "" && a.Kind != argsKind:
-		return args{}, fmt.Errorf("args.kind: %q is not %s", a.Kind, argsKind)
-	case a.OnExhaustion != exhaustionRelax && a.OnExhaustion != exhaustionWait:
-		return args{}, fmt.Errorf("args.onExhaustion: %q is neither %s nor %s", a.OnExhaustion, exhaustionRelax, exhaustionWait)
-	}
-	return a, nil
-}

@@ -28,9 +28,6 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *core
 	if c == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	if p.args.OnExhaustion == exhaustionWait {
-		return nil, fwk.NewStatus(fwk.Unschedulable, "the pod is waiting for a node on which its workload has not failed")
-	}
 	excluded, others, err := p.candidates(ctx, state, pod, c, statuses)
 	if err != nil {
 		return nil, fwk.AsStatus(err)

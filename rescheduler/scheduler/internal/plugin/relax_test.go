@@ -50,7 +50,7 @@ func TestRelax(t *testing.T) {
 		"filter fails for the excluded node, other node tainted": {site{fwk.AsStatus(errUnknown)}, tainted, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "", "a", "b")
+			w := newWorld(t, "a", "b")
 			w.is("a", c.a)
 			w.is("b", c.b)
 			w.relaxes(makePod("pod", `["a"]`), c.relaxed)
@@ -78,7 +78,7 @@ func (w *world) relaxes(pod *corev1.Pod, wanted bool) {
 }
 
 func TestRelaxationSendsAnEvent(t *testing.T) {
-	w := newWorld(t, "", "a", "b")
+	w := newWorld(t, "a", "b")
 	w.handle.others["b"] = unschedulable()
 	w.fail(makePod("pod", `["a"]`))
 	got := w.events()
@@ -87,20 +87,8 @@ func TestRelaxationSendsAnEvent(t *testing.T) {
 	}
 }
 
-func TestWaitKeepsTheExclusions(t *testing.T) {
-	w := newWorld(t, "onExhaustion: Wait", "a", "b")
-	w.handle.others["b"] = unschedulable()
-	pod := makePod("pod", `["a"]`)
-	if status := w.fail(pod); status.Code() != fwk.Unschedulable {
-		t.Errorf("got %v, which prevents preemption on other nodes", status.Code())
-	}
-	if w.try(pod).status.IsSkip() {
-		t.Error("the exclusions are dropped")
-	}
-}
-
 func TestPodWithoutExclusionsIsLeftToPreemption(t *testing.T) {
-	w := newWorld(t, "", "a")
+	w := newWorld(t, "a")
 	w.handle.others["a"] = unschedulable()
 	if status := w.fail(makePod("pod")); status.Code() != fwk.Unschedulable || len(w.handle.activated) > 0 {
 		t.Errorf("got %v, activated %v", status.Code(), w.handle.activated)
@@ -109,7 +97,7 @@ func TestPodWithoutExclusionsIsLeftToPreemption(t *testing.T) {
 
 func TestRelaxingEnds(t *testing.T) {
 	relaxed := func(t *testing.T) *world {
-		w := newWorld(t, "", "a", "b")
+		w := newWorld(t, "a", "b")
 		w.handle.others["b"] = unschedulable()
 		w.fail(makePod("pod", `["a"]`))
 		return w
@@ -134,7 +122,7 @@ func TestRelaxingEnds(t *testing.T) {
 }
 
 func TestRelaxedPodHasNoSignature(t *testing.T) {
-	w := newWorld(t, "", "a", "b")
+	w := newWorld(t, "a", "b")
 	w.handle.others["b"] = unschedulable()
 	pod := makePod("pod", `["a"]`)
 	w.fail(pod)
@@ -144,7 +132,7 @@ func TestRelaxedPodHasNoSignature(t *testing.T) {
 }
 
 func TestNodesRejectedByOtherPreFiltersDoNotCount(t *testing.T) {
-	w := newWorld(t, "", "a", "b")
+	w := newWorld(t, "a", "b")
 	a := w.try(makePod("pod", `["a"]`))
 	a.statuses = framework.NewDefaultNodeToStatus() // no filter has run
 	a.statuses.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "a claim does not exist").WithPlugin("VolumeBinding"))

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -28,15 +27,11 @@ type world struct {
 	clock  *clocktesting.FakePassiveClock
 }
 
-func newWorld(t *testing.T, args string, nodes ...string) *world {
+func newWorld(t *testing.T, nodes ...string) *world {
 	t.Helper()
-	read, err := readArgs(&runtime.Unknown{Raw: []byte(args)})
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := &world{T: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	w.handle = &handle{snapshot: snapshot(nodes), recorder: events.NewFakeRecorder(100), others: map[string]*fwk.Status{}}
-	w.Plugin = newPlugin(read, w.handle, w.clock)
+	w.Plugin = newPlugin(w.handle, w.clock)
 	w.background = func(func()) {}
 	return w
 }

@@ -26,15 +26,16 @@ func batched(t *testing.T) float64 {
 }
 
 // batchable returns the profile without default topology spreading, which prevents batching.
-func (w *world) batchable(args ...string) {
+func (w *world) batchable() {
 	w.Helper()
-	content, err := os.ReadFile(w.changed(inPlace, args))
+	content, err := os.ReadFile(shipped(inPlace))
 	w.ok(err)
-	text := strings.Replace(string(content), "  pluginConfig:\n", `  pluginConfig:
+	text := string(content) + `
+  pluginConfig:
   - name: PodTopologySpread
     args:
       defaultingType: List
-`, 1)
+`
 	file := filepath.Join(w.TempDir(), "batchable.yaml")
 	w.ok(os.WriteFile(file, []byte(text), 0o600))
 	w.schedulerFrom(apiServer, file)

@@ -3,7 +3,6 @@
 package inprocess
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -98,49 +97,4 @@ func TestInvalidAnnotationExcludesNoNode(t *testing.T) {
 			w.says("unreadable", "ExclusionsIgnored")
 		})
 	}
-}
-
-// A pod that was rejected only by this plugin is retried as soon as its annotation allows a node, and not after five
-// minutes.
-func TestPodIsRetriedWhenAnnotationAllowsANode(t *testing.T) {
-	for name, value := range map[string]any{"removed": nil, "shorter": `["b"]`} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.node("a", "4", "eligible")
-			w.node("b", "4")
-			w.pod("waiting", staysAwayFrom("a", "b"), onlyOn("eligible"))
-			w.node("c", "4") // so that not every node is excluded
-			w.scheduler(inPlace, "onExhaustion: Wait")
-			w.waits("waiting")
-			w.annotate("waiting", value)
-			w.lands("waiting", "a")
-		})
-	}
-}
-
-func TestPodIsRetriedWhenANodeIsAdded(t *testing.T) {
-	w := newWorld(t)
-	w.node("bad", "4", "eligible")
-	w.node("other", "4")
-	w.scheduler(inPlace, "onExhaustion: Wait")
-	w.pod("waiting", staysAwayFrom("bad"), onlyOn("eligible"))
-	w.waits("waiting")
-	w.node("good", "4", "eligible")
-	w.lands("waiting", "good")
-}
-
-func TestConditionNamesThePlugin(t *testing.T) {
-	w := newWorld(t)
-	w.node("bad", "4", "eligible")
-	w.node("other", "4")
-	w.scheduler(inPlace, "onExhaustion: Wait")
-	w.pod("waiting", staysAwayFrom("bad"), onlyOn("eligible"))
-	w.until("the condition has the plugin's message", func(context.Context) (bool, error) {
-		for _, condition := range w.get("waiting").Status.Conditions {
-			if strings.Contains(condition.Message, memory.FilterMessage) {
-				return true, nil
-			}
-		}
-		return false, nil
-	})
 }

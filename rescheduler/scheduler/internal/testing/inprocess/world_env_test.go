@@ -4,12 +4,9 @@ package inprocess
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +14,6 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -150,15 +146,15 @@ func (w *world) get(pod string) *corev1.Pod {
 	return got
 }
 
-// scheduler runs the scheduler with the file's configuration until the test ends. args replace the plugin's arguments in the file.
-func (w *world) scheduler(file string, args ...string) *scheduler.Scheduler {
+// scheduler runs the scheduler with the file's configuration until the test ends.
+func (w *world) scheduler(file string) *scheduler.Scheduler {
 	w.Helper()
-	return w.schedulerAs(apiServer, file, args...)
+	return w.schedulerAs(apiServer, file)
 }
 
-func (w *world) schedulerAs(config *rest.Config, file string, args ...string) *scheduler.Scheduler {
+func (w *world) schedulerAs(config *rest.Config, file string) *scheduler.Scheduler {
 	w.Helper()
-	return w.schedulerFrom(config, w.changed(file, args))
+	return w.schedulerFrom(config, shipped(file))
 }
 
 func (w *world) schedulerFrom(config *rest.Config, file string) *scheduler.Scheduler {
@@ -178,25 +174,9 @@ func (w *world) schedulerFrom(config *rest.Config, file string) *scheduler.Sched
 	return sched
 }
 
-// changed returns the file with different arguments.
-func (w *world) changed(file string, args []string) string {
-	w.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))
-	w.ok(err)
-	text := string(content)
-	for _, arg := range args {
-		key, _, _ := strings.Cut(arg, ":")
-		lines := strings.Split(text, "\n")
-		i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "      "+key+":") })
-		if i < 0 {
-			w.Fatalf("%s has no argument %s", file, key)
-		}
-		lines[i] = "      " + arg
-		text = strings.Join(lines, "\n")
-	}
-	copied := filepath.Join(w.TempDir(), file)
-	w.ok(os.WriteFile(copied, []byte(text), 0o600))
-	return copied
+// shipped returns the path of a file in the chart.
+func shipped(file string) string {
+	return filepath.Join("..", "..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file)
 }
 
 // until waits for the condition described by `what`. The test fails if it is not met in time.
@@ -265,15 +245,6 @@ func (w *world) says(pod, reason string) {
 		}
 		return false, nil
 	})
-}
-
-// annotate changes the annotation of a pod; nil removes it.
-func (w *world) annotate(pod string, value any) {
-	w.Helper()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{memory.HostsAnnotation: value}}})
-	w.ok(err)
-	_, err = w.CoreV1().Pods(namespace).Patch(w.Context(), pod, types.MergePatchType, patch, metav1.PatchOptions{})
-	w.ok(err)
 }
 
 func (w *world) loses(pod, annotation string) {
