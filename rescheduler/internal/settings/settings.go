@@ -168,6 +168,11 @@ func put[T any](target, value *T) {
 	}
 }
 
+// Manages reports whether the pods of a namespace are managed.
+func (r Rescheduling) Manages(namespace string) bool {
+	return !slices.Contains(r.ExcludedNamespaces, namespace) && (len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, namespace))
+}
+
 // Mode returns the mode for pods of the scheduler.
 func (e Enforcement) Mode(schedulerName string) Mode {
 	if slices.Contains(e.SchedulerNames, schedulerName) {

@@ -88,7 +88,7 @@ func (h *Handler) Handle(ctx context.Context, request admission.Request) (respon
 
 // hosts returns the nodes that the pod must avoid, or none.
 func (h *Handler) hosts(ctx context.Context, pod *corev1.Pod) ([]string, error) {
-	if placement.Placed(pod) || pod.Spec.NodeName != "" || slices.Contains(h.Config.ExcludedNamespaces, pod.Namespace) {
+	if placement.Placed(pod) || pod.Spec.NodeName != "" || !h.Config.Manages(pod.Namespace) {
 		return nil, nil
 	}
 	if ref := metav1.GetControllerOf(pod); ref == nil || ref.Kind == "DaemonSet" || ref.Kind == "Node" {

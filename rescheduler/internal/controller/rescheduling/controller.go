@@ -9,7 +9,6 @@ package rescheduling
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -123,7 +122,7 @@ func New(o Options) *Reconciler {
 // +kubebuilder:rbac:groups=ray.io,resources=rayclusters;rayjobs;rayservices,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=argoproj.io,resources=rollouts,verbs=get;list;watch;patch
 
-// Register adds the controller, the sweep of namespaces and the controller that removes expired taints to the manager.
+// Register adds the controller, the sweep of controllers without pods and the controller that removes expired taints to the manager.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	if err := mgr.Add(r); err != nil {
 		return err
@@ -140,14 +139,14 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 
 // Reconcile decides what to do about one pod, based on its last observed state, and carries out the decision.
 func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
-	if !pod.DeletionTimestamp.IsZero() || slices.Contains(r.Config.ExcludedNamespaces, pod.Namespace) {
+	if !pod.DeletionTimestamp.IsZero() || !r.Config.Manages(pod.Namespace) {
 		return ctrl.Result{}, nil
 	}
 	s, err := r.observe(ctx, pod)
 	if err != nil || s == nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.setLabel(ctx, pod.Namespace, labelled); err != nil {
+	if err := r.label(ctx, pod.Namespace); err != nil {
 		return ctrl.Result{}, err
 	}
 	switch {

@@ -13,8 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// wanted maps workloads to the label that their namespace gets when one of their pods is reconciled. A sweep keeps the label in the same
-// cases.
+// wanted maps workloads to the label that their namespace gets when one of their pods is reconciled.
 var wanted = map[string]struct {
 	asks   bool
 	memory memory.Memory
@@ -60,45 +59,5 @@ func TestNamespaceIsLabeledForWebhook(t *testing.T) {
 				t.Errorf("the label is %q, want %q", got, c.want)
 			}
 		})
-	}
-}
-
-func TestLabelIsRemovedWhenNotNeeded(t *testing.T) {
-	for name, c := range wanted {
-		t.Run(name, func(t *testing.T) {
-			w, _ := labelWorld(t, c.asks, c.memory, map[string]string{"theirs": "kept", NamespaceLabel: labelled})
-			w.ok(w.Sweep(t.Context()))
-			got, there := w.labels()[NamespaceLabel]
-			if got != c.want || there != (c.want != "") {
-				t.Errorf("the label is %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
-func TestNamespaceWithoutPodsIsNotLabeled(t *testing.T) {
-	w, pod := labelWorld(t, true, avoiding("a"), map[string]string{"theirs": "kept", NamespaceLabel: labelled})
-	w.ok(w.Client.Delete(t.Context(), pod))
-	w.ok(w.Sweep(t.Context()))
-	if _, there := w.labels()[NamespaceLabel]; there {
-		t.Error("the label was not removed")
-	}
-}
-
-// When the manager is reconfigured to manage other namespaces, it removes its label from the earlier ones.
-func TestUnmanagedNamespaceIsNotLabeled(t *testing.T) {
-	for namespace, stays := range map[string]bool{"other": false, "default": true} {
-		w, _ := labelWorld(t, true, avoiding("a"), map[string]string{"theirs": "kept", NamespaceLabel: labelled})
-		w.Config.Namespaces = []string{namespace}
-		w.ok(w.Sweep(t.Context()))
-		if _, there := w.labels()[NamespaceLabel]; there != stays {
-			t.Errorf("managing %s: the label of default stays: %t", namespace, there)
-		}
-	}
-	w, _ := labelWorld(t, true, avoiding("a"), map[string]string{"theirs": "kept", NamespaceLabel: labelled})
-	w.Config.ExcludedNamespaces = append(w.Config.ExcludedNamespaces, "default")
-	w.ok(w.Sweep(t.Context()))
-	if _, there := w.labels()[NamespaceLabel]; there {
-		t.Error("the label of the excluded namespace default was not removed")
 	}
 }
