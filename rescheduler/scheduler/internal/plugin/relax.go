@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,51 +29,16 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *core
 	if c == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	excluded, others, err := p.candidates(ctx, state, pod, c, statuses)
+	why, node, err := p.decide(ctx, state, pod, c.excluded, statuses)
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	why, node := decide(excluded, others)
 	if why == "" {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	p.relax(ctx, pod, why, node)
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod may go back to nodes on which its workload has failed")
 }
-
-// candidates returns how well the pod would fit each excluded node without its exclusions, and whether preemption might free capacity on a
-// node that is not excluded.
-func (p *Plugin) candidates(
-	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, c *cycleState, statuses fwk.NodeToStatusReader,
-) (excluded []candidate, others bool, err error) {
-	nodes := p.handle.SnapshotSharedLister().NodeInfos()
-	for _, name := range sets.List(c.excluded) {
-		node, err := nodes.Get(name)
-		if err != nil {
-			continue // deleted
-		}
-		excluded = append(excluded, candidate{name, p.fit(ctx, state, pod, node, statuses.Get(name))})
-	}
-	open, err := statuses.NodesForStatusCode(nodes, fwk.Unschedulable)
-	if err != nil {
-		return nil, false, fmt.Errorf("listing nodes on which pods could be preempted: %w", err)
-	}
-	return excluded, slices.ContainsFunc(open, func(node fwk.NodeInfo) bool { return !c.excluded.Has(node.Node().Name) }), nil
-}
-
-// candidate is an excluded node and how well the pod fits it, apart from its exclusions.
-type candidate struct {
-	node string
-	fit  fit
-}
-
-type fit int
-
-const (
-	never        fit = iota // preemption would not help
-	byPreemption            // preemption might help
-	now
-)
 
 // relaxReason is the reason why exclusions are dropped. It is a metric label.
 type relaxReason string
@@ -87,35 +53,46 @@ const (
 
 // decide determines whether only the exclusions prevent the pod from being scheduled. It returns the reason for dropping them, and the
 // node on which the decision is based. The reason is empty if they are kept.
-func decide(excluded []candidate, othersByPreemption bool) (why relaxReason, node string) {
-	fits := func(f fit) int {
-		return slices.IndexFunc(excluded, func(c candidate) bool { return c.fit == f })
+func (p *Plugin) decide(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, excluded sets.Set[string], statuses fwk.NodeToStatusReader,
+) (why relaxReason, node string, err error) {
+	nodes := p.handle.SnapshotSharedLister().NodeInfos()
+	byPreemption := ""
+	for _, name := range sets.List(excluded) {
+		info, err := nodes.Get(name)
+		if err != nil {
+			continue // deleted
+		}
+		switch status := p.withoutExclusions(ctx, state, pod, info, statuses.Get(name)); {
+		case status.IsSuccess(), status.IsError():
+			// If a filter fails, treat the node as fitting, so that the pod does not wait because of the error.
+			return nothingElseFits, name, nil
+		case status.Code() == fwk.Unschedulable:
+			byPreemption = cmp.Or(byPreemption, name)
+		}
 	}
-	if i := fits(now); i >= 0 {
-		return nothingElseFits, excluded[i].node
+	if byPreemption == "" {
+		return "", "", nil
 	}
-	if i := fits(byPreemption); i >= 0 && !othersByPreemption {
-		return nothingElseCanFit, excluded[i].node
+	full, err := statuses.NodesForStatusCode(nodes, fwk.Unschedulable)
+	if err != nil {
+		return "", "", fmt.Errorf("listing nodes on which pods could be preempted: %w", err)
 	}
-	return "", ""
+	if slices.ContainsFunc(full, func(node fwk.NodeInfo) bool { return !excluded.Has(node.Node().Name) }) {
+		return "", "", nil // preemption there comes first
+	}
+	return nothingElseCanFit, byPreemption, nil
 }
 
-// fit runs the filters again if this plugin rejected the node. Rejections by other plugins stand.
-func (p *Plugin) fit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo, status *fwk.Status) fit {
-	if !status.IsSuccess() && status.Plugin() == Name {
-		without := state.Clone()
-		without.Delete(cycleKey)
-		status = p.handle.RunFilterPluginsWithNominatedPods(ctx, without, pod, node)
+// withoutExclusions returns the status of a node apart from the exclusions. It runs the filters again if this plugin rejected the node.
+// Rejections by other plugins stand.
+func (p *Plugin) withoutExclusions(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo, status *fwk.Status) *fwk.Status {
+	if status.IsSuccess() || status.Plugin() != Name {
+		return status
 	}
-	switch {
-	case status.IsSuccess(), status.IsError():
-		// If a filter fails, treat the node as fitting, so that the pod does not wait because of the error.
-		return now
-	case status.Code() == fwk.Unschedulable:
-		return byPreemption
-	default:
-		return never
-	}
+	without := state.Clone()
+	without.Delete(cycleKey)
+	return p.handle.RunFilterPluginsWithNominatedPods(ctx, without, pod, node)
 }
 
 // relax drops the exclusions in memory, so that the scheduling cycle does not wait for the API server, and removes the annotation

@@ -144,44 +144,37 @@ func TestNodesRejectedByOtherPreFiltersDoNotCount(t *testing.T) {
 
 func TestDecide(t *testing.T) {
 	for name, c := range map[string]struct {
-		excluded []candidate
-		others   bool
-		why      relaxReason
-		node     string
+		a, b, other site // a and b are excluded
+		why         relaxReason
+		node        string
 	}{
-		"fits on an excluded node": {
-			[]candidate{{"a", now}}, false,
-			nothingElseFits, "a",
-		},
-		"fits on an excluded node, although preemption elsewhere is possible": {
-			[]candidate{{"a", now}}, true,
-			nothingElseFits, "a",
-		},
-		"fits on one excluded node, and by preemption on another": {
-			[]candidate{{"a", byPreemption}, {"b", now}}, false,
-			nothingElseFits, "b",
-		},
-		"preemption helps only on an excluded node": {
-			[]candidate{{"a", never}, {"b", byPreemption}}, false,
-			nothingElseCanFit, "b",
-		},
-		"preemption also helps on another node, which takes precedence": {
-			[]candidate{{"b", byPreemption}}, true,
-			"", "",
-		},
-		"fits on no node": {
-			[]candidate{{"a", never}}, false,
-			"", "",
-		},
-		"the excluded nodes are deleted": {
-			nil, true,
-			"", "",
-		},
+		"fits on an excluded node, although preemption elsewhere is possible": {free, tainted, full, nothingElseFits, "a"},
+		"fits on one excluded node, and by preemption on another":             {full, free, tainted, nothingElseFits, "b"},
+		"preemption helps only on an excluded node":                           {tainted, full, tainted, nothingElseCanFit, "b"},
+		"preemption helps on both excluded nodes":                             {full, full, tainted, nothingElseCanFit, "a"},
+		"preemption also helps on another node, which takes precedence":       {full, full, full, "", ""},
+		"fits on no node": {tainted, tainted, tainted, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if why, node := decide(c.excluded, c.others); why != c.why || node != c.node {
-				t.Errorf("got %q, %q, want %q, %q", why, node, c.why, c.node)
-			}
+			w := newWorld(t, "a", "b", "other")
+			w.is("a", c.a)
+			w.is("b", c.b)
+			w.is("other", c.other)
+			w.decides(makePod("pod", `["a","b","gone"]`), c.why, c.node)
 		})
+	}
+	t.Run("the excluded nodes are deleted", func(t *testing.T) {
+		w := newWorld(t, "other")
+		w.is("other", full)
+		w.decides(makePod("pod", `["gone"]`), "", "")
+	})
+}
+
+func (w *world) decides(pod *corev1.Pod, wantWhy relaxReason, wantNode string) {
+	w.Helper()
+	a := w.try(pod)
+	why, node, err := w.decide(w.Context(), a.state, pod, cycleOf(a.state).excluded, a.statuses)
+	if err != nil || why != wantWhy || node != wantNode {
+		w.Errorf("got %q, %q, %v, want %q, %q", why, node, err, wantWhy, wantNode)
 	}
 }
