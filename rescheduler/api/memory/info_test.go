@@ -39,7 +39,7 @@ func TestReadWorkloadAnnotation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Read(map[string]string{WorkloadAnnotation: c.value})
-			if diff := cmp.Diff(c.nodes, got.Exclusions("", time.Now(), nil)); diff != "" || got.Times != c.times {
+			if diff := cmp.Diff(c.nodes, got.Exclusions(MaxHosts, "", time.Now(), nil)); diff != "" || got.Times != c.times {
 				t.Error(got.Times, diff)
 			}
 		})

@@ -128,14 +128,9 @@ func (m Memory) info(now time.Time) workloadInfo {
 	return workloadInfo{max(0, m.Times), normal(m.nodes(MaxHosts, now, func(Entry) bool { return true }))}
 }
 
-// Exclusions returns the nodes that the pod of a slot must avoid at `now`: at most MaxHosts, preferring those that expire last. current
-// returns the UID of a node and whether it exists. If current is nil, all nodes are assumed to exist unchanged.
-func (m Memory) Exclusions(slot string, now time.Time, current func(node string) (uid string, exists bool)) []string {
-	return m.Longest(MaxHosts, slot, now, current)
-}
-
-// Longest is like Exclusions, but returns at most the given number of nodes.
-func (m Memory) Longest(most int, slot string, now time.Time, current func(node string) (uid string, exists bool)) []string {
+// Exclusions returns the nodes that the pod of a slot must avoid at `now`: at most the given number, preferring those that expire last.
+// current returns the UID of a node and whether it exists. If current is nil, all nodes are assumed to exist unchanged.
+func (m Memory) Exclusions(most int, slot string, now time.Time, current func(node string) (uid string, exists bool)) []string {
 	return m.nodes(most, now, func(e Entry) bool {
 		if e.Slot != "" && e.Slot != slot {
 			return false

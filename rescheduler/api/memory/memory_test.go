@@ -47,10 +47,10 @@ func learn(t *testing.T, m Memory, now time.Time, want Lesson, fs ...Failure) Me
 
 func TestFailureExcludesNode(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"))
-	if diff := cmp.Diff([]string{"a"}, m.Exclusions("", noon, nil)); diff != "" {
+	if diff := cmp.Diff([]string{"a"}, m.Exclusions(MaxHosts, "", noon, nil)); diff != "" {
 		t.Error(diff)
 	}
-	if got := m.Exclusions("", noon.Add(ttl), nil); got != nil {
+	if got := m.Exclusions(MaxHosts, "", noon.Add(ttl), nil); got != nil {
 		t.Errorf("excludes %v after the exclusion has expired", got)
 	}
 }
@@ -78,7 +78,7 @@ func TestFailureAfterExclusionExpiredIsCounted(t *testing.T) {
 	m = learn(t, m, noon.Add(ttl-time.Second), Covered, failure("2", old, func(f *Failure) { f.At = noon.Add(ttl - time.Second) }))
 	after := noon.Add(ttl)
 	m = learn(t, m, after, New, failure("3", old, func(f *Failure) { f.At = after }))
-	if got := m.Exclusions("", after, nil); len(got) != 1 {
+	if got := m.Exclusions(MaxHosts, "", after, nil); len(got) != 1 {
 		t.Errorf("its replacement avoids %v", got)
 	}
 }
@@ -112,10 +112,10 @@ func TestOldFailureIsStale(t *testing.T) {
 
 func TestFailureOfSlotExcludesOnlyForSlot(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1", func(f *Failure) { f.Slot = "web-0" }))
-	if got := m.Exclusions("web-0", noon, nil); len(got) != 1 {
+	if got := m.Exclusions(MaxHosts, "web-0", noon, nil); len(got) != 1 {
 		t.Errorf("web-0 avoids %v", got)
 	}
-	if got := m.Exclusions("web-1", noon, nil); got != nil {
+	if got := m.Exclusions(MaxHosts, "web-1", noon, nil); got != nil {
 		t.Errorf("web-1 avoids %v", got)
 	}
 	learn(t, m, noon, New, failure("2", func(f *Failure) { f.Slot = "web-1" }))
@@ -124,7 +124,7 @@ func TestFailureOfSlotExcludesOnlyForSlot(t *testing.T) {
 func TestRecreatedNodeIsAnotherNode(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"), failure("2", on("b")), failure("3", on("c")))
 	uids := map[string]string{"a": "uid-a", "b": "another"}
-	got := m.Exclusions("", noon, func(node string) (string, bool) { uid, exists := uids[node]; return uid, exists })
+	got := m.Exclusions(MaxHosts, "", noon, func(node string) (string, bool) { uid, exists := uids[node]; return uid, exists })
 	if diff := cmp.Diff([]string{"a"}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -151,11 +151,11 @@ func TestWorkloadAnnotationIsUnion(t *testing.T) {
 func TestNodesWrittenByOtherProgramsCount(t *testing.T) {
 	theirs := map[string]string{WorkloadAnnotation: `{"currentReschedulingTimes":1,"deployScheduledHosts":["x"]}`}
 	m := Read(theirs)
-	if diff := cmp.Diff([]string{"x"}, m.Exclusions("", noon, nil)); diff != "" || m.Times != 1 {
+	if diff := cmp.Diff([]string{"x"}, m.Exclusions(MaxHosts, "", noon, nil)); diff != "" || m.Times != 1 {
 		t.Error(diff, m.Times)
 	}
 	theirs[Annotation] = Memory{}.Annotations(noon)[Annotation]
-	if got := Read(theirs).Exclusions("", noon, nil); got != nil {
+	if got := Read(theirs).Exclusions(MaxHosts, "", noon, nil); got != nil {
 		t.Errorf("excludes %v", got)
 	}
 }
@@ -189,7 +189,7 @@ func TestMemoryIsLimited(t *testing.T) {
 	if len(m.Entries) != MaxEntries {
 		t.Errorf("%d entries", len(m.Entries))
 	}
-	if got := m.Exclusions("", noon, nil); len(got) != MaxHosts || got[MaxHosts-1] != fmt.Sprintf("%0253d", 3*MaxEntries-1) {
+	if got := m.Exclusions(MaxHosts, "", noon, nil); len(got) != MaxHosts || got[MaxHosts-1] != fmt.Sprintf("%0253d", 3*MaxEntries-1) {
 		t.Errorf("%d nodes are excluded, or not those that expire last", len(got))
 	}
 	size := 0
@@ -207,7 +207,7 @@ func TestExhaustedMemoryExcludesNothing(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	m, _ = m.Learn(failure("2", on("b")), noon)
-	if got := m.Exclusions("", noon, nil); got != nil {
+	if got := m.Exclusions(MaxHosts, "", noon, nil); got != nil {
 		t.Errorf("excludes %v", got)
 	}
 }
@@ -215,10 +215,10 @@ func TestExhaustedMemoryExcludesNothing(t *testing.T) {
 func TestRelaxedMemoryExcludesNothingUntilItExpires(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"))
 	m.RelaxedUntil = noon.Add(time.Minute)
-	if got := m.Exclusions("", noon, nil); got != nil {
+	if got := m.Exclusions(MaxHosts, "", noon, nil); got != nil {
 		t.Errorf("excludes %v", got)
 	}
-	if got := m.Exclusions("", noon.Add(time.Minute), nil); len(got) != 1 {
+	if got := m.Exclusions(MaxHosts, "", noon.Add(time.Minute), nil); len(got) != 1 {
 		t.Errorf("excludes %v", got)
 	}
 }
@@ -335,7 +335,7 @@ func FuzzRead(f *testing.F) {
 		if len(m.Entries) > MaxEntries || m.Times < 0 {
 			t.Errorf("%d entries, %d moves", len(m.Entries), m.Times)
 		}
-		m.Exclusions("", noon, nil)
+		m.Exclusions(MaxHosts, "", noon, nil)
 		m.Forget(noon)
 		failed := Failure{Node: "a", Class: "c", Pod: "p", Created: noon, At: noon, TTL: time.Hour}
 		for range 2 {

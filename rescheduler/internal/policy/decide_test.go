@@ -197,7 +197,7 @@ func TestEveryRowDecides(t *testing.T) {
 		if got := d.Memory.Times; (got == 1) != r.Charged {
 			t.Errorf("%s: %d moves are charged", r.Name, got)
 		}
-		if got := d.Memory.Exclusions("", noon, nil); r.TTL > 0 && len(got) != 1 {
+		if got := d.Memory.Exclusions(memory.MaxHosts, "", noon, nil); r.TTL > 0 && len(got) != 1 {
 			t.Errorf("%s: excluded %v", r.Name, got)
 		}
 		if d.Blame != r.Blame {
@@ -208,10 +208,10 @@ func TestEveryRowDecides(t *testing.T) {
 
 func TestIdentityAndWorkload(t *testing.T) {
 	slot := func(f *Facts) { f.Pod.Slot = "web-0" }
-	if m := Decide(facts("OOMKilled", slot)).Memory; m.Exclusions("web-1", noon, nil) != nil || m.Exclusions("web-0", noon, nil) == nil {
+	if m := Decide(facts("OOMKilled", slot)).Memory; m.Exclusions(memory.MaxHosts, "web-1", noon, nil) != nil || m.Exclusions(memory.MaxHosts, "web-0", noon, nil) == nil {
 		t.Errorf("an OOM loop of web-0 affects other slots: %+v", m.Entries)
 	}
-	if m := Decide(facts("AdmissionError", failedNow, slot)).Memory; m.Exclusions("web-1", noon, nil) == nil {
+	if m := Decide(facts("AdmissionError", failedNow, slot)).Memory; m.Exclusions(memory.MaxHosts, "web-1", noon, nil) == nil {
 		t.Error("a node that rejects pods is not excluded for others of the workload")
 	}
 }
@@ -317,7 +317,7 @@ func TestExclusionsOfOtherSlotsAreIgnored(t *testing.T) {
 func TestFailureRestoresExclusions(t *testing.T) {
 	relaxed := func(f *Facts) { f.Workload.Memory.RelaxedUntil = f.Now.Add(time.Minute) }
 	d := Decide(facts("AdmissionError", failedNow, relaxed))
-	if got := d.Memory.Exclusions("", noon, nil); len(got) != 1 {
+	if got := d.Memory.Exclusions(memory.MaxHosts, "", noon, nil); len(got) != 1 {
 		t.Errorf("its replacement avoids %v", got)
 	}
 	again := Decide(facts("AdmissionError", failedNow, func(f *Facts) { f.Workload.Memory = d.Memory; relaxed(f) }))
@@ -338,7 +338,7 @@ func TestBlockedPodIsMovedWithExclusion(t *testing.T) {
 	if later.Act != Evict || !later.Learned || later.Memory.Times != first.Memory.Times {
 		t.Errorf("later: %+v", later)
 	}
-	if got := later.Memory.Exclusions("", noon.Add(20*time.Minute), nil); len(got) != 1 {
+	if got := later.Memory.Exclusions(memory.MaxHosts, "", noon.Add(20*time.Minute), nil); len(got) != 1 {
 		t.Errorf("its replacement avoids %v", got)
 	}
 }

@@ -114,7 +114,7 @@ func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Ch
 	if !m.Exhausted && !now.Before(m.RelaxedUntil) {
 		hosts = h.Failed.nodes(chain.Direct().UID, slot, now)
 	}
-	if len(hosts) == 0 && len(m.Exclusions(slot, now, nil)) == 0 {
+	if len(hosts) == 0 && len(m.Exclusions(memory.MaxHosts, slot, now, nil)) == 0 {
 		return nil, nil // most pods return here, without a list of the nodes
 	}
 	all, err := h.Nodes.List(ctx)
@@ -124,7 +124,7 @@ func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Ch
 	most := min(memory.MaxHosts, max(fewest, len(all.All)/mostShare))
 	hosts = slices.DeleteFunc(hosts, func(node string) bool { return all.Get(node) == nil })
 	hosts = hosts[max(0, len(hosts)-most):] // keep the latest
-	for _, node := range m.Longest(most-len(hosts), slot, now, all.UID) {
+	for _, node := range m.Exclusions(most-len(hosts), slot, now, all.UID) {
 		if !slices.Contains(hosts, node) {
 			hosts = append(hosts, node)
 		}

@@ -103,7 +103,7 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 	if err != nil {
 		return gone, err
 	}
-	next := successor(&pod, s.memory.Exclusions("", s.now, all.UID), r.Config.Enforcement.Mode(pod.Spec.SchedulerName))
+	next := successor(&pod, s.memory.Exclusions(memory.MaxHosts, "", s.now, all.UID), r.Config.Enforcement.Mode(pod.Spec.SchedulerName))
 	err = r.Client.Create(ctx, next, fieldOwner)
 	if apierrors.IsAlreadyExists(err) {
 		err = r.isSuccessor(ctx, next)

@@ -241,7 +241,7 @@ func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) e
 	}
 	var avoided []string
 	if !f.Pod.Failed {
-		avoided = s.memory.Exclusions(f.Pod.Slot, s.now, all.UID)
+		avoided = s.memory.Exclusions(memory.MaxHosts, f.Pod.Slot, s.now, all.UID)
 	}
 	free := placement.WithoutExclusions(s.pod, memory.Hosts(s.pod.Annotations))
 	f.Node.Others = placement.FitsAny(free, all.All, append(avoided, s.pod.Spec.NodeName))

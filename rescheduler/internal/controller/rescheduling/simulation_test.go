@@ -216,7 +216,7 @@ func (s *simulation) create(w *simWorkload, name string) {
 		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
 	}
 	owned(w.owner)(pod)
-	excluded := memory.Read(w.owner.Annotations).Exclusions(owners.Slot(pod), s.now, nil)
+	excluded := memory.Read(w.owner.Annotations).Exclusions(memory.MaxHosts, owners.Slot(pod), s.now, nil)
 	if len(excluded) > 0 {
 		pod.Annotations[memory.HostsAnnotation] = memory.FormatHosts(excluded)
 	}

@@ -105,7 +105,7 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 	if err != nil {
 		return err
 	}
-	want := m.Exclusions(owners.Slot(pod), s.now, all.UID)
+	want := m.Exclusions(memory.MaxHosts, owners.Slot(pod), s.now, all.UID)
 	if !slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) }) {
 		return nil
 	}
