@@ -7,7 +7,6 @@ require (
 	github.com/holdfast-project/holdfast/shared v0.0.0
 	github.com/holdfast-project/holdfast/shared/testing v0.0.0
 	github.com/spf13/cobra v1.10.2
-	golang.org/x/term v0.48.0
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
 	k8s.io/cli-runtime v0.36.3
@@ -59,6 +58,7 @@ require (
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.25.0 // indirect
 	golang.org/x/sys v0.50.0 // indirect
+	golang.org/x/term v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -25,14 +24,12 @@ import (
 // Terminal holds the output streams and the clock of the command.
 type Terminal struct {
 	Out, Err io.Writer
-	// Interactive means that Out is a terminal, so colors and line updates may be used.
-	Interactive bool
-	Now         func() time.Time
-	After       func(time.Duration) <-chan time.Time
+	Now      func() time.Time
+	After    func(time.Duration) <-chan time.Time
 }
 
 func System() Terminal {
-	return Terminal{Out: os.Stdout, Err: os.Stderr, Interactive: term.IsTerminal(int(os.Stdout.Fd())), Now: time.Now, After: time.After}
+	return Terminal{Out: os.Stdout, Err: os.Stderr, Now: time.Now, After: time.After}
 }
 
 // command holds the state shared by all subcommands.
@@ -125,11 +122,6 @@ func (c *command) warnForbidden(refused read.Forbidden) {
 	}
 }
 
-func (c *command) palette() report.Palette {
-	_, never := os.LookupEnv("NO_COLOR")
-	return report.Palette(c.Interactive && !never)
-}
-
 const naming = `NAME is the name of any object of the workload: an AppWrapper, JobSet, ElasticJob, LeaderWorkerSet, CronJob, Job, Deployment,
 StatefulSet, or a pod that declares its restart group. Write KIND/NAME if several kinds have an object of that name. The output covers the whole workload, from its root owner.`
 
@@ -150,10 +142,10 @@ func (c *command) status() *cobra.Command {
 				return err
 			}
 			s := report.Of(w, c.Now())
-			return c.show(w.Forbidden, s, func() { s.Text(c.Out, c.output == "wide", c.palette()) })
+			return c.show(w.Forbidden, s, func() { s.Text(c.Out, c.output == "wide") })
 		}),
 	}
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "update one line until the workload has finished or failed")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "print a line each time the status changes, until the workload has finished or failed")
 	return cmd
 }
 

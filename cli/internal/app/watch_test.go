@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -55,10 +54,10 @@ func (f *film) after(d time.Duration) <-chan time.Time {
 }
 
 // watch runs the film and returns the output.
-func (f *film) watch(ctx context.Context, interactive bool) (string, error) {
+func (f *film) watch(ctx context.Context) (string, error) {
 	f.now = time.Date(2026, 11, 22, 13, 0, 0, 0, time.UTC)
 	var out bytes.Buffer
-	c := &command{Terminal: Terminal{Out: &out, Err: &out, Interactive: interactive, Now: func() time.Time { return f.now }, After: f.after}}
+	c := &command{Terminal: Terminal{Out: &out, Err: &out, Now: func() time.Time { return f.now }, After: f.after}}
 	err := c.watch(ctx, f, "team", "train")
 	return out.String(), err
 }
@@ -84,37 +83,10 @@ func life() *film {
 	}}
 }
 
-// update returns the output that updates a line. The terminal does not wrap it, because a later update clears only one row.
-func update(line string) string { return "\r\x1b[K\x1b[?7l" + line + "\x1b[?7h" }
-
-// last returns the output that updates a line for the last time. The terminal may wrap it.
-func last(line string) string { return update(line) + "\r\x1b[K" + line + "\n" }
-
-func TestWatchUpdatesOneLineOnATerminal(t *testing.T) {
-	t.Setenv("NO_COLOR", "1")
-	f := life()
-	got, err := f.watch(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := update("13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0") +
-		update("13:00:01  ElasticJob train  0 of 0 ready  Training  worker failures 0") +
-		update("13:00:02  ElasticJob train  0 of 0 ready  Recovering at recovery level 3, 29s left: a worker failed  worker failures 0") +
-		update("13:00:02  ElasticJob train  0 of 0 ready  Recovering at recovery level 3, 29s left: a worker failed  worker failures 0") +
-		update("13:00:02  ElasticJob train  0 of 0 ready  Training  worker failures 0") +
-		last("13:00:03  ElasticJob train  0 of 0 ready  Finished  worker failures 0")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if want := []time.Duration{slowPoll, slowPoll, fastPoll, fastPoll, slowPoll}; !slices.Equal(f.pauses, want) {
-		t.Errorf("pauses %v, want %v: more often during a recovery", f.pauses, want)
-	}
-}
-
 // Resolving a name and its root takes several requests. A JobSet may be temporarily absent during a reset.
 func TestWatchFindsTheRootOnce(t *testing.T) {
 	f := life()
-	if _, err := f.watch(t.Context(), false); err != nil {
+	if _, err := f.watch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	const root = "ElasticJob/train"
@@ -123,87 +95,53 @@ func TestWatchFindsTheRootOnce(t *testing.T) {
 	}
 }
 
-func TestWatchPrintsChangesWithoutATerminal(t *testing.T) {
-	got, err := life().watch(t.Context(), false)
+func TestWatchPrintsChanges(t *testing.T) {
+	f := life()
+	got, err := f.watch(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0
-13:00:02  ElasticJob train  0 of 0 ready  Recovering at recovery level 3, 29s left: a worker failed  worker failures 0
+13:00:02  ElasticJob train  0 of 0 ready  Recovering at recovery level 3, until 13:00:31 at the latest: a worker failed  worker failures 0
 13:00:02  ElasticJob train  0 of 0 ready  Training  worker failures 0
 13:00:03  ElasticJob train  0 of 0 ready  Finished  worker failures 0
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	if want := []time.Duration{slowPoll, slowPoll, fastPoll, fastPoll, slowPoll}; !slices.Equal(f.pauses, want) {
+		t.Errorf("pauses %v, want %v: more often during a recovery", f.pauses, want)
+	}
 }
 
-// Later output from the shell or about an error starts on a new line.
-func TestWatchEndsTheLine(t *testing.T) {
-	t.Setenv("NO_COLOR", "1")
-	line := last("13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0")
+func TestWatchIsInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	gone := fmt.Errorf("%w: gone", read.ErrNotFound)
-	for name, tc := range map[string]struct {
-		film *film
-		err  error
-		want string
-	}{
-		"it is interrupted":       {&film{pictures: []*unstructured.Unstructured{picture("Running", "")}, paused: interrupt}, context.Canceled, line},
-		"the workload is gone":    {&film{pictures: []*unstructured.Unstructured{picture("Running", "")}, err: gone}, gone, line},
-		"it never existed":        {&film{err: gone}, gone, ""},
-		"the workload has failed": {&film{pictures: []*unstructured.Unstructured{picture("Failed", "")}}, nil, last("13:00:00  ElasticJob train  0 of 0 ready  Failed  worker failures 0")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			within := t.Context()
-			if tc.film.paused != nil {
-				within = ctx
-			}
-			got, err := tc.film.watch(within, true)
-			if !errors.Is(err, tc.err) {
-				t.Errorf("error %v, want %v", err, tc.err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
+	f := &film{pictures: []*unstructured.Unstructured{picture("Running", "")}, paused: interrupt}
+	if _, err := f.watch(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }
 
 // The watch continues while an API server restarts or is overloaded.
 func TestWatchReportsAnErrorOnceAndRetries(t *testing.T) {
-	t.Setenv("NO_COLOR", "1")
 	refused := errors.New("connection refused")
-	for name, tc := range map[string]struct {
-		interactive bool
-		want        string
-	}{
-		"on a terminal": {true, last("13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0") +
-			"13:00:01  error: connection refused; retrying\n" +
-			last("13:00:03  ElasticJob train  0 of 0 ready  Training  worker failures 0") +
-			"13:00:04  error: connection refused; retrying\n" +
-			last("13:00:05  ElasticJob train  0 of 0 ready  Finished  worker failures 0")},
-		"elsewhere": {false, `13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0
+	f := &film{
+		pictures: []*unstructured.Unstructured{picture("Running", ""), picture("Running", ""), picture("Succeeded", "")},
+		troubles: map[int]error{2: refused, 3: refused, 5: refused},
+	}
+	got, err := f.watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `13:00:00  ElasticJob train  0 of 0 ready  Training  worker failures 0
 13:00:01  error: connection refused; retrying
 13:00:03  ElasticJob train  0 of 0 ready  Training  worker failures 0
 13:00:04  error: connection refused; retrying
 13:00:05  ElasticJob train  0 of 0 ready  Finished  worker failures 0
-`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := &film{
-				pictures: []*unstructured.Unstructured{picture("Running", ""), picture("Running", ""), picture("Succeeded", "")},
-				troubles: map[int]error{2: refused, 3: refused, 5: refused},
-			}
-			got, err := f.watch(t.Context(), tc.interactive)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -223,26 +161,8 @@ func TestWatchEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &film{pictures: []*unstructured.Unstructured{picture("Running", ""), picture("Succeeded", "")}, troubles: map[int]error{2: tc.err}}
-			if _, err := f.watch(t.Context(), false); (err != nil) != tc.ends || tc.ends && !errors.Is(err, tc.err) {
+			if _, err := f.watch(t.Context()); (err != nil) != tc.ends || tc.ends && !errors.Is(err, tc.err) {
 				t.Errorf("error %v; it should end: %t", err, tc.ends)
-			}
-		})
-	}
-}
-
-func TestColorsOnTerminalsOnly(t *testing.T) {
-	t.Setenv("NO_COLOR", "") // restored after the test
-	if err := os.Unsetenv("NO_COLOR"); err != nil {
-		t.Fatal(err)
-	}
-	for name, tc := range map[string]struct {
-		interactive bool
-		want        bool
-	}{"a terminal": {true, true}, "a file": {false, false}} {
-		t.Run(name, func(t *testing.T) {
-			got, err := life().watch(t.Context(), tc.interactive)
-			if err != nil || bytes.Contains([]byte(got), []byte("\x1b[32mTraining\x1b[0m")) != tc.want {
-				t.Errorf("colored should be %t (%v): %q", tc.want, err, got)
 			}
 		})
 	}

@@ -87,7 +87,7 @@ func TestStatusOfAnElasticJob(t *testing.T) {
 					"holdfast.dev/recovering": `{"level":3,"reason":"ElasticJob elastic is restarting because 1 Worker replica(s) failed.","deadline":"2026-11-22T13:04:58Z"}`,
 				})
 			}
-			golden(t, "status-elastic-"+name+".txt", text(Of(&read.Workload{Objects: []*unstructured.Unstructured{o}, Pods: tc.pods}, now), false, false))
+			golden(t, "status-elastic-"+name+".txt", text(Of(&read.Workload{Objects: []*unstructured.Unstructured{o}, Pods: tc.pods}, now), false))
 		})
 	}
 }
@@ -95,8 +95,8 @@ func TestStatusOfAnElasticJob(t *testing.T) {
 func TestLineOfElasticJobWithFewerWorkers(t *testing.T) {
 	tc := elasticCases()["below-wanted"]
 	w := &read.Workload{Objects: []*unstructured.Unstructured{object(t, elasticJob(tc.status))}, Pods: tc.pods}
-	want := "13:00:00  ElasticJob elastic  3 of 4 ready  Training: 3 of 4 workers are running: 1 waiting for a node  worker failures 0"
-	if got := Of(w, now).Line(false, now); got != want {
+	want := "ElasticJob elastic  3 of 4 ready  Training: 3 of 4 workers are running: 1 waiting for a node  worker failures 0"
+	if got := Of(w, now).Line(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -125,9 +125,9 @@ func recoveringNow(js *unstructured.Unstructured, w *read.Workload) {
 	}
 }
 
-func text(s Status, wide bool, p Palette) string {
+func text(s Status, wide bool) string {
 	var b bytes.Buffer
-	s.Text(&b, wide, p)
+	s.Text(&b, wide)
 	return b.String()
 }
 
@@ -170,14 +170,12 @@ func TestStatus(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*unstructured.Unstructured, *read.Workload)
 		wide   bool
-		colour Palette
 	}{
-		"training": {nil, false, false}, "recovering": {recoveringNow, false, false}, "wide": {recoveringNow, true, false},
-		"colour": {nil, false, true}, "failed": {failed, false, false}, "forming": {forming, false, false},
-		"late": {late, false, false}, "spares": {spares, false, false}, "unknown": {unknown, false, false},
+		"training": {nil, false}, "recovering": {recoveringNow, false}, "wide": {recoveringNow, true}, "failed": {failed, false},
+		"forming": {forming, false}, "late": {late, false}, "spares": {spares, false}, "unknown": {unknown, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			golden(t, "status-"+name+".txt", text(Of(workload(t, tc.change), now), tc.wide, tc.colour))
+			golden(t, "status-"+name+".txt", text(Of(workload(t, tc.change), now), tc.wide))
 		})
 	}
 }
@@ -210,8 +208,8 @@ func TestEncodedControlCharacters(t *testing.T) {
 }
 
 func TestLine(t *testing.T) {
-	got := Of(workload(t, recoveringNow), now).Line(false, now)
-	want := "13:00:00  AppWrapper train  2 of 9 ready  Recovering at recovery level 1, 50s left: worker train-workers-0-3 exited with code 1  resets 1 of 3  moves 1 of 2  restarts 2 of 5"
+	got := Of(workload(t, recoveringNow), now).Line()
+	want := "AppWrapper train  2 of 9 ready  Recovering at recovery level 1, until 13:00:50 at the latest: worker train-workers-0-3 exited with code 1  resets 1 of 3  moves 1 of 2  restarts 2 of 5"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -220,8 +218,8 @@ func TestLine(t *testing.T) {
 func TestLineWithHiddenPods(t *testing.T) {
 	w := workload(t, nil)
 	w.Pods, w.Forbidden = nil, read.Forbidden{"list pods"}
-	want := "13:00:00  AppWrapper train  workers unknown  Unknown: no permission to list pods  resets 1 of 3  moves 1 of 2  restarts 2 of 5"
-	if diff := cmp.Diff(want, Of(w, now).Line(false, now)); diff != "" {
+	want := "AppWrapper train  workers unknown  Unknown: no permission to list pods  resets 1 of 3  moves 1 of 2  restarts 2 of 5"
+	if diff := cmp.Diff(want, Of(w, now).Line()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -254,8 +252,8 @@ func TestTextsCannotControlTheTerminal(t *testing.T) {
 		WhyOf(moved, now).Text(&why)
 		TopText(&rows, Top([]*read.Workload{top}, now), true)
 		return map[string]string{
-			"status": text(waiting, true, false), "status during a recovery": text(recovering, true, false), "why": why.String(), "top": rows.String(),
-			"line": waiting.Line(false, now), "line during a recovery": recovering.Line(false, now),
+			"status": text(waiting, true), "status during a recovery": text(recovering, true), "why": why.String(), "top": rows.String(),
+			"line": waiting.Line(), "line during a recovery": recovering.Line(),
 		}
 	}
 	harmless := outputs("a State: Training b")

@@ -21,7 +21,7 @@ import (
 const maxNamed = 5
 
 // Text writes a status as text. wide adds the objects and all pods that are not ready.
-func (s Status) Text(out io.Writer, wide bool, p Palette) {
+func (s Status) Text(out io.Writer, wide bool) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value != "" {
@@ -29,7 +29,7 @@ func (s Status) Text(out io.Writer, wide bool, p Palette) {
 		}
 	}
 	line("Workload", fmt.Sprintf("%s %s/%s", s.Kind, s.Namespace, s.Name))
-	fmt.Fprintf(w, "State:\t%s\n", p.state(s.State))
+	line("State", string(s.State))
 	if s.State == Failed || s.State == Unknown {
 		line("Reason", s.WaitsFor)
 	} else {
@@ -76,20 +76,19 @@ func (s Status) writeNotReady(out io.Writer, wide bool) {
 	}
 }
 
-// Line returns a status as a single line, for --watch. Counters come last, because a LeaderWorkerSet may have hundreds of them, and a terminal
-// cuts the line at its width.
-func (s Status) Line(p Palette, now time.Time) string {
+// Line returns a status as a single line, for --watch. Counters come last, because a LeaderWorkerSet may have hundreds of them.
+func (s Status) Line() string {
 	var text strings.Builder
-	timeline.Fprintf(&text, "%s  %s %s  ", now.UTC().Format("15:04:05"), s.Kind, s.Name)
+	timeline.Fprintf(&text, "%s %s  ", s.Kind, s.Name)
 	if s.PodsHidden != "" {
 		text.WriteString("workers unknown")
 	} else {
 		fmt.Fprintf(&text, "%d of %d ready", s.Ready, s.Workers)
 	}
-	text.WriteString("  " + p.state(s.State))
+	timeline.Fprintf(&text, "  %s", string(s.State))
 	if s.Recovery != nil {
-		left := s.Recovery.Deadline.Sub(now).Round(time.Second)
-		timeline.Fprintf(&text, " at recovery level %d, %s left: %s", s.Recovery.Level, left, s.Recovery.Reason)
+		until := s.Recovery.Deadline.UTC().Format("15:04:05")
+		timeline.Fprintf(&text, " at recovery level %d, until %s at the latest: %s", s.Recovery.Level, until, s.Recovery.Reason)
 	} else if why := cmp.Or(s.WaitsFor, s.Elastic); why != "" {
 		timeline.Fprintf(&text, ": %s", why)
 	}
@@ -145,24 +144,6 @@ func (r Row) shareText() string {
 		return "-"
 	}
 	return fmt.Sprintf("%.2f%%", 100*r.Share)
-}
-
-// Palette colors words if it is true.
-type Palette bool
-
-const (
-	red    = "\x1b[31m"
-	green  = "\x1b[32m"
-	yellow = "\x1b[33m"
-	reset  = "\x1b[0m"
-)
-
-func (p Palette) state(s State) string {
-	if !p {
-		return string(s)
-	}
-	color := map[State]string{Training: green, Finished: green, Failed: red}[s]
-	return cmp.Or(color, yellow) + string(s) + reset
 }
 
 // controls matches the control characters that package json writes as they are. Terminals interpret them, and YAML does not allow them.
