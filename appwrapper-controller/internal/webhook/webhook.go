@@ -4,7 +4,6 @@ package webhook
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -40,19 +39,14 @@ const (
 
 var componentsPath = field.NewPath("spec", "components")
 
-// ValidateCreate rejects AppWrappers that cannot run, and warns about probable mistakes.
-func (w appWrappers) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) (admission.Warnings, error) {
-	request, err := admission.RequestFromContext(ctx)
-	if err != nil {
-		return nil, err
-	}
-	v := createValidator{webhook: w, aw: aw, user: request.UserInfo}
+// ValidateCreate rejects AppWrappers that cannot run, and warns about probable mistakes. Default has checked the permissions of the user.
+func (w appWrappers) ValidateCreate(_ context.Context, aw *v1beta2.AppWrapper) (admission.Warnings, error) {
+	v := createValidator{aw: aw}
 	v.name()
 	for i := range aw.Spec.Components {
-		v.component(ctx, i)
+		v.component(i)
 	}
 	v.total()
-	v.signature()
 	return append(v.warnings, w.annotations(aw)...), v.errs.ToAggregate()
 }
 
@@ -67,19 +61,13 @@ func (w appWrappers) annotations(aw *v1beta2.AppWrapper) admission.Warnings {
 }
 
 type createValidator struct {
-	webhook  appWrappers
 	aw       *v1beta2.AppWrapper
-	user     authenticationv1.UserInfo
 	errs     field.ErrorList
 	warnings admission.Warnings
 	podSets  int
 }
 
-func (v *createValidator) refuse(err *field.Error) {
-	if err != nil {
-		v.errs = append(v.errs, err)
-	}
-}
+func (v *createValidator) refuse(err *field.Error) { v.errs = append(v.errs, err) }
 
 func (v *createValidator) name() {
 	for _, problem := range validation.IsValidLabelValue(v.aw.Name) {
@@ -87,16 +75,7 @@ func (v *createValidator) name() {
 	}
 }
 
-// signature checks that Default also found that the user may create the components. Without the signature from Default, the controller would
-// never create them.
-func (v *createValidator) signature() {
-	if v.webhook.access != nil && len(v.errs) == 0 && v.aw.Annotations[review.Annotation] == "" {
-		path := field.NewPath("metadata", "annotations").Key(review.Annotation)
-		v.refuse(field.InternalError(path, errors.New("the permissions of the user were checked twice, with different results; create it again")))
-	}
-}
-
-func (v *createValidator) component(ctx context.Context, i int) {
+func (v *createValidator) component(i int) {
 	path := componentsPath.Index(i)
 	c := &v.aw.Spec.Components[i]
 	object, err := podset.Decode(c)
@@ -104,7 +83,7 @@ func (v *createValidator) component(ctx context.Context, i int) {
 		v.refuse(field.Invalid(path.Child("template"), string(c.Template.Raw), "failed to decode as JSON"))
 		return
 	}
-	v.object(ctx, path.Child("template"), object)
+	v.object(path.Child("template"), object)
 	v.checkPodSets(path.Child("podSets"), object, c.DeclaredPodSets)
 	inferred, err := podset.Infer(object)
 	if err != nil {
@@ -120,9 +99,8 @@ func (v *createValidator) component(ctx context.Context, i int) {
 	}
 }
 
-func (v *createValidator) object(ctx context.Context, path *field.Path, object *unstructured.Unstructured) {
-	kind := object.GroupVersionKind()
-	if kind == v1beta2.GroupVersion.WithKind(v1beta2.Kind) {
+func (v *createValidator) object(path *field.Path, object *unstructured.Unstructured) {
+	if object.GroupVersionKind() == v1beta2.GroupVersion.WithKind(v1beta2.Kind) {
 		v.refuse(field.Forbidden(path, "Nested AppWrappers are forbidden"))
 	}
 	if namespace := object.GetNamespace(); namespace != "" && namespace != v.aw.Namespace {
@@ -137,9 +115,6 @@ func (v *createValidator) object(ctx context.Context, path *field.Path, object *
 	if len(object.GetFinalizers()) > 0 {
 		v.warnings = append(v.warnings, fmt.Sprintf("%s: %v delay every reset, and the release of the quota, until they are removed",
 			path.Child("metadata", "finalizers"), object.GetFinalizers()))
-	}
-	if v.webhook.access != nil && object.GetKind() != "" {
-		v.refuse(v.webhook.checkAccess(ctx, v.user, v.aw.Namespace, kind, path))
 	}
 }
 
@@ -237,8 +212,8 @@ func componentChanges(old, c *v1beta2.AppWrapperComponent, path *field.Path) fie
 	return errs
 }
 
-// Default sets the queue, the user labels and the pod sets of kinds that Kueue does not know, and signs the AppWrapper if the user may
-// create all components.
+// Default sets the queue, the user labels and the pod sets of kinds that Kueue does not know. It signs the AppWrapper if the user may create
+// all components, and rejects it otherwise.
 func (w appWrappers) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -251,20 +226,19 @@ func (w appWrappers) Default(ctx context.Context, aw *v1beta2.AppWrapper) error 
 	metav1.SetMetaDataLabel(&aw.ObjectMeta, v1beta2.UserIDLabel, labelValue(request.UserInfo.UID))
 	declare(aw)
 	delete(aw.Annotations, review.Annotation)
-	if w.access == nil || !w.mayCreate(ctx, request.UserInfo, aw) {
-		return nil // the validation reports the components that are not allowed
+	if w.access == nil {
+		return nil
 	}
-	return w.reviews.Stamp(aw, time.Now())
-}
-
-func (w appWrappers) mayCreate(ctx context.Context, user authenticationv1.UserInfo, aw *v1beta2.AppWrapper) bool {
 	for i := range aw.Spec.Components {
 		object, err := podset.Decode(&aw.Spec.Components[i])
-		if err != nil || w.checkAccess(ctx, user, aw.Namespace, object.GroupVersionKind(), componentsPath.Index(i)) != nil {
-			return false
+		if err != nil {
+			return nil // without a signature; the validation rejects it
+		}
+		if err := w.checkAccess(ctx, request.UserInfo, aw.Namespace, object.GroupVersionKind(), componentsPath.Index(i).Child("template")); err != nil {
+			return err
 		}
 	}
-	return true
+	return w.reviews.Stamp(aw, time.Now())
 }
 
 // declare adds missing pod sets. It skips invalid components, which the validation reports.

@@ -85,7 +85,7 @@ func TestInvalidAppWrappersAreRejected(t *testing.T) {
 		"B-19: a long name": {MakeAppWrapper(strings.Repeat("a", 64)).Job("j", 1), "metadata.name: Invalid value"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := nothing.ValidateCreate(as(alice), tc.aw.Obj())
+			_, err := nothing.ValidateCreate(t.Context(), tc.aw.Obj())
 			if (err == nil) != (tc.want == "") || (err != nil && !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
@@ -113,7 +113,7 @@ func TestWarnings(t *testing.T) {
 		"more pod sets than older Kueue versions allow": {nine, "9 pod sets exceed the limit of 8"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			warnings, err := nothing.ValidateCreate(as(alice), tc.aw.Obj())
+			warnings, err := nothing.ValidateCreate(t.Context(), tc.aw.Obj())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,29 +126,36 @@ func TestWarnings(t *testing.T) {
 
 func TestAccessCheck(t *testing.T) {
 	r := &reviews{}
-	w := appWrappers{access: r}
-	if _, err := w.ValidateCreate(as(alice), MakeAppWrapper("a").Pod("p").Annotation(review.Annotation, "signed").Obj()); err != nil {
+	w := appWrappers{access: r, reviews: review.With(key(t))}
+	if err := w.Default(as(alice), MakeAppWrapper("a").Pod("p").Obj()); err != nil {
 		t.Error(err)
-	}
-	if _, err := w.ValidateCreate(as(alice), MakeAppWrapper("a").Pod("p").Obj()); err == nil || !strings.Contains(err.Error(), "create it again") {
-		t.Errorf("allowed only by the second check, so not signed: %v", err)
 	}
 	want := authorizationv1.ResourceAttributes{Namespace: "default", Verb: "create", Version: "v1", Resource: "pods"}
 	if asked := r.asked[0]; *asked.ResourceAttributes != want || asked.User != "alice" || asked.UID != "1" || asked.Groups[0] != "users" {
 		t.Errorf("asked %+v", asked)
 	}
-	_, err := w.ValidateCreate(as(alice), MakeAppWrapper("a").Job("j", 1).Obj())
-	if err == nil || !strings.Contains(err.Error(), "User alice is not authorized to create jobs in default") {
+	err := w.Default(as(alice), MakeAppWrapper("a").Pod("p").Job("j", 1).Obj())
+	if err == nil || !strings.Contains(err.Error(), "spec.components[1].template: Forbidden: User alice is not authorized to create jobs in default") {
 		t.Errorf("got %v", err)
 	}
-	_, err = w.ValidateCreate(as(alice), MakeAppWrapper("a").Pod("p").Component(`{apiVersion: x/v1, kind: X}`).Obj())
+	err = w.Default(as(alice), MakeAppWrapper("a").Pod("p").Component(`{apiVersion: x/v1, kind: X}`).Obj())
 	if err == nil || !strings.Contains(err.Error(), "the cluster does not serve this kind") {
 		t.Errorf("B-20: an unknown kind: %v", err)
 	}
 	r.err = errors.New("no answer")
-	if _, err = w.ValidateCreate(as(alice), MakeAppWrapper("a").Pod("p").Obj()); err == nil || !strings.Contains(err.Error(), "no answer") {
+	if err = w.Default(as(alice), MakeAppWrapper("a").Pod("p").Obj()); err == nil || !strings.Contains(err.Error(), "no answer") {
 		t.Errorf("failed access review: %v", err)
 	}
+}
+
+// key returns a folder with the private key of the webhook certificate.
+func key(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "tls.key"), []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 func TestImmutableFields(t *testing.T) {
@@ -223,11 +230,7 @@ func TestClusterScopedObjectsAreRejected(t *testing.T) {
 
 // The signature states that the user may create all components. A signature written by the user is replaced.
 func TestOnlyAllowedAppWrappersAreSigned(t *testing.T) {
-	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "tls.key"), []byte("key"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w := appWrappers{access: &reviews{}, reviews: review.With(folder)}
+	w := appWrappers{access: &reviews{}, reviews: review.With(key(t))}
 	for name, tc := range map[string]struct {
 		webhook appWrappers
 		aw      *AppWrapper
@@ -239,8 +242,8 @@ func TestOnlyAllowedAppWrappersAreSigned(t *testing.T) {
 		"without the access check": {nothing, MakeAppWrapper("a").Pod("p"), false},
 	} {
 		aw := tc.aw.Annotation(review.Annotation, "mine").Obj()
-		if err := tc.webhook.Default(as(alice), aw); err != nil {
-			t.Fatal(err)
+		if err := tc.webhook.Default(as(alice), aw); (err != nil) != (name == "a forbidden component") {
+			t.Errorf("%s: %v", name, err)
 		}
 		aw.CreationTimestamp = metav1.Now()
 		if err := w.reviews.Verify(aw); (err == nil) != tc.stamped || aw.Annotations[review.Annotation] == "mine" {
