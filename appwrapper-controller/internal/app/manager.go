@@ -85,7 +85,7 @@ func NewOptions() *Options {
 
 // Complete reads the configuration file and returns all invalid settings.
 func (o *Options) Complete(set *pflag.FlagSet) error {
-	file := o.configuration()
+	file := Configuration{Config: o.Config(), AppWrapper: &o.AppWrapper} // decoding sets the options
 	if o.ConfigFile != "" {
 		var err error
 		if o.Warnings, err = bootstrap.ReadLooseConfig(o.ConfigFile, set, &file); err != nil {
@@ -108,53 +108,12 @@ func (o *Options) reviews() *review.Reviews {
 	return review.With(o.Webhook.CertDir)
 }
 
-// Configuration is the content of the file given by --config: the settings shared by all managers, and the keys of the upstream operator's
-// ConfigMap. One file may contain both. Unknown keys cause a warning and are ignored, because existing files may contain keys from earlier
-// versions. Several keys may set the same option.
+// Configuration is the content of the file given by --config: the settings shared by all managers, and the section of the upstream operator's
+// ConfigMap that defines its behavior. Unknown keys cause a warning and are ignored, because existing files may contain keys from earlier
+// versions, and the upstream keys for addresses and certificates.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
 
-	AppWrapper        *settings.AppWrapper `json:"appwrapper,omitempty"`
-	CertManagement    certManagement       `json:"certManagement,omitempty"`
-	ControllerManager controllerManager    `json:"controllerManager,omitempty"`
-	WebhooksEnabled   *bool                `json:"webhooksEnabled,omitempty"`
-}
-
-type certManagement struct {
-	Namespace                   *string `json:"namespace,omitempty"`
-	CertificateDir              *string `json:"certificateDir,omitempty"`
-	CertificateName             *string `json:"certificateName,omitempty"`
-	CertificateOrg              *string `json:"certificateOrg,omitempty"` // ignored: the name of the CA is used
-	MutatingWebhookConfigName   *string `json:"mutatingWebhookConfigName,omitempty"`
-	ValidatingWebhookConfigName *string `json:"validatingWebhookConfigName,omitempty"`
-	WebhookServiceName          *string `json:"webhookServiceName,omitempty"`
-	WebhookSecretName           *string `json:"webhookSecretName,omitempty"`
-}
-
-type controllerManager struct {
-	Metrics        address `json:"metrics,omitempty"`
-	Health         address `json:"health,omitempty"`
-	LeaderElection *bool   `json:"leaderElection,omitempty"`
-	EnableHTTP2    *bool   `json:"enableHTTP2,omitempty"` // ignored: HTTP/2 is always off
-}
-
-type address struct {
-	BindAddress *string `json:"bindAddress,omitempty"`
-}
-
-// configuration returns a Configuration whose fields point to these options, so that decoding a file into it sets them.
-func (o *Options) configuration() Configuration {
-	c := &o.Certificates
-	return Configuration{
-		Config: o.Config(), AppWrapper: &o.AppWrapper, WebhooksEnabled: &o.Webhooks,
-		CertManagement: certManagement{
-			Namespace: &c.Namespace, CertificateDir: &o.Webhook.CertDir, CertificateName: &c.CAName,
-			MutatingWebhookConfigName: &c.Mutating[0], ValidatingWebhookConfigName: &c.Validating[0],
-			WebhookServiceName: &c.ServiceName, WebhookSecretName: &c.SecretName,
-		},
-		ControllerManager: controllerManager{
-			Metrics: address{&o.Metrics.Address}, Health: address{&o.Health.Address}, LeaderElection: &o.Leader.Elect,
-		},
-	}
+	AppWrapper *settings.AppWrapper `json:"appwrapper,omitempty"`
 }
