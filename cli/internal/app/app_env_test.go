@@ -337,13 +337,15 @@ func TestUserErrors(t *testing.T) {
 }
 
 // The output shows what the user is allowed to read, and names the missing permissions.
-func TestUserWithPermissionForJobSetsOnly(t *testing.T) {
+func TestUserWithPermissionForJobSetsAndPods(t *testing.T) {
 	ns := wrapped(t)
 	create(t, ns, `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: jobsets}
-rules: [{apiGroups: [jobset.x-k8s.io], resources: [jobsets], verbs: [get, list]}]`, nil)
+rules:
+- {apiGroups: [jobset.x-k8s.io], resources: [jobsets], verbs: [get, list]}
+- {apiGroups: [""], resources: [pods], verbs: [list]}`, nil)
 	create(t, ns, `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -352,10 +354,10 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: jobsets}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: guest}]`, nil)
 	text, err := holdfast(t, ns, "status", "train", "--as", "guest")
 	ok(t, err)
-	says(t, text, "JobSet "+ns+"/train", "Unknown", "no permission to list pods", "no permission to get appwrappers, list pods, events")
+	says(t, text, "JobSet "+ns+"/train", "no permission to get appwrappers, list events")
 	text, err = holdfast(t, ns, "top", "--as", "guest")
 	ok(t, err)
-	says(t, text, "train", "no permission to list appwrappers, elasticjobs")
+	says(t, text, "train", "no permission to list appwrappers, list elasticjobs")
 	for name, args := range map[string][]string{
 		"no permission to list appwrappers":                   {"top", "-A"},
 		"no permission to get AppWrapper, ElasticJob":         {"status", "x"},

@@ -39,7 +39,7 @@ func TestMissingPermissionsWarning(t *testing.T) {
 	c := &command{Terminal: Terminal{Err: &out}}
 	c.warnForbidden(nil)
 	c.warnForbidden(read.Forbidden{"get appwrappers", "list pods", "list events"})
-	if got, want := out.String(), "warning: no permission to get appwrappers, list pods, events: the output is incomplete\n"; got != want {
+	if got, want := out.String(), "warning: no permission to get appwrappers, list pods, list events: the output is incomplete\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -24,26 +24,4 @@ func (f *Forbidden) record(err error, verb, resource string) bool {
 	return true
 }
 
-// First returns the first missing permission with the verb, or "" if there is none.
-func (f Forbidden) First(verb string) string {
-	for _, right := range f {
-		if strings.HasPrefix(right, verb+" ") {
-			return right
-		}
-	}
-	return ""
-}
-
-// String returns a list such as "get jobs, list pods, events".
-func (f Forbidden) String() string {
-	var parts []string
-	last := ""
-	for _, right := range f {
-		verb, resource, _ := strings.Cut(right, " ")
-		if verb == last {
-			right = resource
-		}
-		parts, last = append(parts, right), verb
-	}
-	return strings.Join(parts, ", ")
-}
+func (f Forbidden) String() string { return strings.Join(f, ", ") }

@@ -128,11 +128,7 @@ func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, Forbidd
 		}
 	}
 	if len(refused) > 0 && len(refused) == len(kinds) {
-		where := "all namespaces"
-		if namespace != "" {
-			where = "namespace " + namespace
-		}
-		return nil, nil, fmt.Errorf("%w to %s in %s", ErrForbidden, refused, where)
+		return nil, nil, fmt.Errorf("%w to %s", ErrForbidden, refused)
 	}
 	return roots, refused, nil
 }

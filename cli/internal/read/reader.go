@@ -62,7 +62,11 @@ func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload
 	if err := r.below(ctx, w); err != nil {
 		return nil, err
 	}
-	if err = r.pods(ctx, w); err != nil {
+	var refused Forbidden // without the pods, nothing could be said about the state of the workload
+	if err = r.pods(ctx, w, &refused); err == nil && len(refused) > 0 {
+		err = fmt.Errorf("%w to %s in namespace %s", ErrForbidden, refused, namespace)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if !r.Cached {
@@ -128,18 +132,15 @@ func (r Reader) firstPod(ctx context.Context, refused *Forbidden, pods kind, nam
 	return r.get(ctx, refused, pods, namespace, name)
 }
 
-// notFound returns an error that lists the kinds without such an object, and those that the user is not allowed to read.
+// notFound returns an error that lists the kinds that the user is not allowed to read, or else those without such an object.
 func notFound(namespace, kind, name string, none, refused []string) error {
 	switch {
-	case len(none) == 0 && len(refused) == 0:
-		return fmt.Errorf("%w: the cluster has no supported kind %q", ErrNotFound, kind)
-	case len(refused) == 0:
-		return fmt.Errorf("%w: namespace %s has no %s named %s", ErrNotFound, namespace, strings.Join(none, ", "), name)
-	case len(none) == 0:
+	case len(refused) > 0:
 		return fmt.Errorf("%w to get %s in namespace %s", ErrForbidden, strings.Join(refused, ", "), namespace)
+	case len(none) == 0:
+		return fmt.Errorf("%w: the cluster has no supported kind %q", ErrNotFound, kind)
 	}
-	return fmt.Errorf("%w to get %s in namespace %s, which has no %s named %s",
-		ErrForbidden, strings.Join(refused, ", "), namespace, strings.Join(none, ", "), name)
+	return fmt.Errorf("%w: namespace %s has no %s named %s", ErrNotFound, namespace, strings.Join(none, ", "), name)
 }
 
 // maxOwners is the maximum number of owners that the rescheduler follows.
@@ -258,7 +259,7 @@ func (r Reader) list(
 
 // pods adds the pods of the workload: by the label of the root's kind if it has one, otherwise by owner. Pods with index 0 are added as
 // objects of the workload.
-func (r Reader) pods(ctx context.Context, w *Workload) error {
+func (r Reader) pods(ctx context.Context, w *Workload, refused *Forbidden) error {
 	root := w.Root()
 	var options metav1.ListOptions
 	label, labeled := podLabels[root.GroupVersionKind().Group]
@@ -267,7 +268,7 @@ func (r Reader) pods(ctx context.Context, w *Workload) error {
 	}
 	owners := map[types.UID]bool{root.GetUID(): true}
 	if k, found := intermediate[root.GetKind()]; found && !labeled {
-		owned, err := r.list(ctx, &w.Forbidden, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
+		owned, err := r.list(ctx, refused, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -277,7 +278,7 @@ func (r Reader) pods(ctx context.Context, w *Workload) error {
 			}
 		}
 	}
-	list, err := r.list(ctx, &w.Forbidden, podsResource, root.GetNamespace(), options)
+	list, err := r.list(ctx, refused, podsResource, root.GetNamespace(), options)
 	if err != nil {
 		return err
 	}

@@ -25,16 +25,6 @@ type Workload struct {
 	Forbidden Forbidden
 }
 
-// Hidden returns the missing permission that makes the pods unknown, or "" if they are known.
-func (w *Workload) Hidden() string {
-	for _, resource := range []string{intermediate[w.Root().GetKind()].resource, podsResource.Resource} {
-		if right := "list " + resource; slices.Contains(w.Forbidden, right) {
-			return right
-		}
-	}
-	return ""
-}
-
 // Root returns the topmost known object.
 func (w *Workload) Root() *unstructured.Unstructured { return w.Objects[0] }
 

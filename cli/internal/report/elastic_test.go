@@ -101,15 +101,6 @@ func TestLineOfElasticJobWithFewerWorkers(t *testing.T) {
 	}
 }
 
-// The job reports whether it has enough workers, even to users who are not allowed to list them.
-func TestElasticJobWithHiddenPods(t *testing.T) {
-	tc := elasticCases()["below-wanted"]
-	w := &read.Workload{Objects: []*unstructured.Unstructured{object(t, elasticJob(tc.status))}, Forbidden: read.Forbidden{"list pods"}}
-	if s := Of(w, now); s.State != Training || s.PodsHidden == "" {
-		t.Errorf("%s, pods hidden: %q", s.State, s.PodsHidden)
-	}
-}
-
 // All other pods of an AppWrapper with an elastic job are required.
 func TestElasticJobAndOtherPodsInAppWrapper(t *testing.T) {
 	tc := elasticCases()["below-wanted"]

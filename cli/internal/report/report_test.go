@@ -164,15 +164,12 @@ func TestStatus(t *testing.T) {
 		taken.Annotations = map[string]string{"jobset.sigs.k8s.io/job-index": "spares", "holdfast.dev/slot": "train-workers-0-2"}
 		w.Pods = append(w.Pods, taken)
 	}
-	unknown := func(_ *unstructured.Unstructured, w *read.Workload) {
-		w.Pods, w.Forbidden = nil, read.Forbidden{"list pods"}
-	}
 	for name, tc := range map[string]struct {
 		change func(*unstructured.Unstructured, *read.Workload)
 		wide   bool
 	}{
 		"training": {nil, false}, "recovering": {recoveringNow, false}, "wide": {recoveringNow, true}, "failed": {failed, false},
-		"forming": {forming, false}, "late": {late, false}, "spares": {spares, false}, "unknown": {unknown, false},
+		"forming": {forming, false}, "late": {late, false}, "spares": {spares, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, "status-"+name+".txt", text(Of(workload(t, tc.change), now), tc.wide))
@@ -211,15 +208,6 @@ func TestLine(t *testing.T) {
 	got := Of(workload(t, recoveringNow), now).Line()
 	want := "AppWrapper train  2 of 9 ready  Recovering at recovery level 1, until 13:00:50 at the latest: worker train-workers-0-3 exited with code 1  resets 1 of 3  moves 1 of 2  restarts 2 of 5"
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestLineWithHiddenPods(t *testing.T) {
-	w := workload(t, nil)
-	w.Pods, w.Forbidden = nil, read.Forbidden{"list pods"}
-	want := "AppWrapper train  workers unknown  Unknown: no permission to list pods  resets 1 of 3  moves 1 of 2  restarts 2 of 5"
-	if diff := cmp.Diff(want, Of(w, now).Line()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -14,8 +14,7 @@ import (
 )
 
 // state summarizes the workload: first whether it has ended, then what is in progress, then what is missing. missing is the number of
-// required pods that are not ready. Elastic jobs report in their status whether they have enough workers. Pods that the user is not allowed
-// to list do not count as missing.
+// required pods that are not ready. Elastic jobs report in their status whether they have enough workers.
 func state(s Status, w *read.Workload, t timeline.Workload, missing int) (State, string) {
 	root := t.Objects[0]
 	if c := root.True("Failed"); c != nil || phase(root) == "Failed" {
@@ -46,9 +45,6 @@ func state(s Status, w *read.Workload, t timeline.Workload, missing int) (State,
 		if o.True("Running", "Succeeded") == nil {
 			return Waiting, cmp.Or(o.ElasticJob.Message, podsToCome)
 		}
-	}
-	if s.PodsHidden != "" && root.ElasticJob == nil {
-		return Unknown, s.PodsHidden
 	}
 	if s.Workers == 0 && !elastic {
 		return Waiting, podsToCome

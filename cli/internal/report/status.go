@@ -23,7 +23,6 @@ const (
 	Suspended  State = "Suspended"
 	Finished   State = "Finished"
 	Failed     State = "Failed"
-	Unknown    State = "Unknown" // the user is not allowed to list its pods
 )
 
 // Status describes a workload: whether it is training, which pods are not ready, how much time it lost, and what it is waiting for.
@@ -32,7 +31,7 @@ type Status struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	State     State  `json:"state"`
-	// WaitsFor says what must happen next, why the workload failed, or why the state is unknown.
+	// WaitsFor says what must happen next, or why the workload failed.
 	WaitsFor string `json:"waitsFor,omitempty"`
 	// Elastic is the message of an elastic job about workers that are not running, while others may be training.
 	Elastic string `json:"elastic,omitempty"`
@@ -44,8 +43,6 @@ type Status struct {
 	// Spares is the number of pods waiting to take over the slot of a lost pod. SparesReady is how many of them are ready.
 	Spares      int `json:"spares,omitempty"`
 	SparesReady int `json:"sparesReady,omitempty"`
-	// PodsHidden is why Workers, Ready and NotReady are unknown. It is empty if they are known.
-	PodsHidden string `json:"podsHidden,omitempty"`
 	// OutOfSync is the orchestrator's message about a group that is restarting in place. It names workers if the restart takes a long
 	// time. Pods of waiting workers may be ready.
 	OutOfSync string `json:"outOfSync,omitempty"`
@@ -106,9 +103,6 @@ func Of(w *read.Workload, now time.Time) Status {
 	s.Workers, s.Ready, s.NotReady = workers(slices.Concat(rigid, elastic))
 	needed, ready, _ := workers(rigid)
 	s.Spares, s.SparesReady, _ = workers(w.Spares())
-	if right := w.Hidden(); right != "" {
-		s.PodsHidden = "no permission to " + right
-	}
 	s.State, s.WaitsFor = state(s, w, t, needed-ready)
 	s.Elastic = elasticText(s, t)
 	if c := notInSync(t); c != nil && s.State == Recovering { // in other states, WaitsFor contains the message

@@ -30,16 +30,12 @@ func (s Status) Text(out io.Writer, wide bool) {
 	}
 	line("Workload", fmt.Sprintf("%s %s/%s", s.Kind, s.Namespace, s.Name))
 	line("State", string(s.State))
-	if s.State == Failed || s.State == Unknown {
+	if s.State == Failed {
 		line("Reason", s.WaitsFor)
 	} else {
 		line("Waiting for", s.WaitsFor)
 	}
-	if s.PodsHidden != "" {
-		line("Workers", "unknown")
-	} else {
-		line("Workers", fmt.Sprintf("%d of %d ready", s.Ready, s.Workers))
-	}
+	line("Workers", fmt.Sprintf("%d of %d ready", s.Ready, s.Workers))
 	if s.Spares > 0 {
 		line("Spares", fmt.Sprintf("%d of %d ready", s.SparesReady, s.Spares))
 	}
@@ -79,13 +75,7 @@ func (s Status) writeNotReady(out io.Writer, wide bool) {
 // Line returns a status as a single line, for --watch. Counters come last, because a LeaderWorkerSet may have hundreds of them.
 func (s Status) Line() string {
 	var text strings.Builder
-	timeline.Fprintf(&text, "%s %s  ", s.Kind, s.Name)
-	if s.PodsHidden != "" {
-		text.WriteString("workers unknown")
-	} else {
-		fmt.Fprintf(&text, "%d of %d ready", s.Ready, s.Workers)
-	}
-	timeline.Fprintf(&text, "  %s", string(s.State))
+	timeline.Fprintf(&text, "%s %s  %d of %d ready  %s", s.Kind, s.Name, s.Ready, s.Workers, string(s.State))
 	if s.Recovery != nil {
 		until := s.Recovery.Deadline.UTC().Format("15:04:05")
 		timeline.Fprintf(&text, " at recovery level %d, until %s at the latest: %s", s.Recovery.Level, until, s.Recovery.Reason)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -134,9 +135,10 @@ func verdict(p *read.Pod, list []Note, now time.Time) string {
 			return s.Message
 		}
 	}
+	hidden := slices.IndexFunc(p.Forbidden, func(right string) bool { return strings.HasPrefix(right, "get ") }) // an owner
 	switch {
-	case p.Forbidden.First("get") != "":
-		return "unknown: no permission to " + p.Forbidden.First("get")
+	case hidden >= 0:
+		return "unknown: no permission to " + p.Forbidden[hidden]
 	case len(p.Owners) == 0 && p.Missing != "":
 		return "it is not moved: its controller could not be found: " + p.Missing
 	case len(p.Owners) == 0:
