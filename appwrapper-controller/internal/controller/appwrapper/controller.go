@@ -115,7 +115,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctr
 	if ptr.Deref(aw.Spec.ManagedBy, v1beta2.ControllerName) != v1beta2.ControllerName { // another controller manages it, such as MultiKueue
 		return ctrl.Result{}, nil
 	}
-	r.Metrics.initNamespace(aw)
 	s, err := r.observe(ctx, aw, false)
 	if err != nil {
 		return ctrl.Result{}, err

@@ -2,7 +2,6 @@ package appwrapper
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,25 +31,13 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-var countedPhases = []v1beta2.AppWrapperPhase{
-	v1beta2.Suspended, v1beta2.Resuming, v1beta2.Running, v1beta2.Resetting, v1beta2.Suspending, v1beta2.Succeeded, v1beta2.Failed,
-}
-
-// initNamespace creates the series of the AppWrapper's namespace with value 0. Without this, Prometheus could miss the first
-// transition of the first AppWrapper in a namespace, which follows immediately.
-func (m *Metrics) initNamespace(aw *v1beta2.AppWrapper) {
-	for _, phase := range countedPhases {
-		m.Zero(series.Phases, aw.Namespace, string(phase))
-	}
-}
-
 func resetLabels(end policy.End) []string {
 	return []string{end.Reason, strconv.FormatBool(!end.Evacuation)}
 }
 
-// count updates the counters after the status was written.
+// count updates the counters after the status was written. As in the upstream controller, Terminating is not counted.
 func (m *Metrics) count(s *scope, d *policy.Decision, before v1beta2.AppWrapperPhase) {
-	if d.Next != before && slices.Contains(countedPhases, d.Next) {
+	if d.Next != before && d.Next != v1beta2.Terminating {
 		m.Inc(series.Phases, s.aw.Namespace, string(d.Next))
 	}
 	if d.Ends != nil && d.Next == v1beta2.Resetting {
