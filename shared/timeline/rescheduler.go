@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,31 +71,4 @@ func Moves(annotations map[string]string) (moves, allowed int32) {
 		allowed = int32(min(n, maxRetries))
 	}
 	return max(0, info.Times), allowed
-}
-
-// evicted is the cause that an ElasticJob gives for an evicted worker.
-const evicted = "it was evicted"
-
-// evictedWithin is the maximum time between the decision to move a pod and the eviction, which a disruption budget may delay.
-const evictedWithin = time.Minute
-
-// joinMoves turns the replacement of a worker that the rescheduler has evicted into a step of the move, because both handle the same
-// fault.
-func joinMoves(list []Entry) {
-	for i := range list {
-		e := &list[i]
-		if e.What == Replaced && e.Cause == evicted && slices.ContainsFunc(list, func(move Entry) bool {
-			return move.What == Moved && move.moves(*e) && !e.At.Before(move.At.Add(-sameMoment)) && e.At.Before(move.At.Add(evictedWithin))
-		}) {
-			e.What, e.Level = Repair, recovering.LevelMove
-		}
-	}
-}
-
-// moves reports whether the entry is a move of the pod of an ElasticJob's worker. Both the rescheduler's state and its events contain
-// the pod's name.
-func (e Entry) moves(replaced Entry) bool {
-	_, job, _ := strings.Cut(replaced.Object, " ")
-	pod := job + "-" + replaced.Worker
-	return e.Worker == pod || e.Object == "Pod "+pod
 }

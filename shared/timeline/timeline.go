@@ -65,7 +65,6 @@ func Of(w Workload, now time.Time) []Entry {
 		list = append(list, ofObject(o, now)...)
 	}
 	list = append(list, ofEvents(w, list)...)
-	joinMoves(list)
 	slices.SortStableFunc(list, func(a, b Entry) int {
 		return cmp.Or(a.order().Compare(b.order()), cmp.Compare(a.Level, b.Level), cmp.Compare(a.Object, b.Object))
 	})

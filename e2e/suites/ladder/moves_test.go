@@ -174,7 +174,7 @@ func TestAnElasticJobAndTheRescheduler(t *testing.T) {
 	}
 	stop()
 	r.show(r.ctx)
-	r.wantAnswers(map[int]int{3: 1, 4: 1})
+	r.wantAnswers(map[int]int{3: 2, 4: 1})
 }
 
 // crash kills a running worker once more. It does not use memory limits, because a container that exceeds its own limit
