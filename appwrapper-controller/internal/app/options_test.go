@@ -73,7 +73,7 @@ func TestReadPublishedConfig(t *testing.T) {
 		"rdma/roce":      {{Key: "nic", Value: "BAD", Effect: corev1.TaintEffectNoExecute}},
 	}
 	f := &want.FaultTolerance
-	f.RetryLimit, f.RetryPausePeriod, f.ForcefulDeletionGracePeriod, f.SuccessTTL = 7, settings.Duration(30*time.Second), settings.Duration(5*time.Minute), settings.Duration(24*time.Hour)
+	f.RetryLimit, f.RetryPausePeriod.Duration, f.ForcefulDeletionGracePeriod.Duration, f.SuccessTTL.Duration = 7, 30*time.Second, 5*time.Minute, 24*time.Hour
 	want.UserRBACAdmissionCheck, want.SchedulerName, want.DefaultQueueName = false, "ours", "default-queue"
 	if diff := cmp.Diff(want, o.AppWrapper); diff != "" {
 		t.Error(diff)
@@ -113,7 +113,7 @@ func TestFlagOverridesConfig(t *testing.T) {
 
 func TestInvalidConfig(t *testing.T) {
 	for name, tc := range map[string]struct{ file, want string }{
-		"an invalid duration":        {`appwrapper: {faultTolerance: {resetPause: soon}}`, `"soon" is not a duration`},
+		"an invalid duration":        {`appwrapper: {faultTolerance: {resetPause: soon}}`, `invalid duration "soon"`},
 		"a conflict between periods": {`appwrapper: {faultTolerance: {admissionGracePeriod: 1h}}`, "appwrapper: faultTolerance.admissionGracePeriod: 1h0m0s exceeds"},
 		"a signal without an effect": {`appwrapper: {nodeHealth: {signals: [{name: a, taint: {key: b}}]}}`, `nodeHealth.signals[0]: effect: must be Avoid, SoftAvoid or Evacuate, not ""`},
 		"invalid YAML":               {`a: b: c`, "--config"},

@@ -137,18 +137,18 @@ func resetting(f *Facts) *Decision {
 	if f.Deployed {
 		return f.remove(func(d *Decision) {
 			d.set(v1beta2.ResourcesDeployed, false, string(v1beta2.Resetting), "Resources deleted for resetting AppWrapper")
-			d.wait(f.Now.Add(f.Parameters.RetryPausePeriod), f.Now)
+			d.wait(f.Now.Add(f.Parameters.RetryPausePeriod.Duration), f.Now)
 		})
 	}
 	d := f.decision()
-	if d.reached(f.Clocks.DeletionEnd.Add(f.Parameters.RetryPausePeriod), f.Now) {
+	if d.reached(f.Clocks.DeletionEnd.Add(f.Parameters.RetryPausePeriod.Duration), f.Now) {
 		d.begin(f, "Reset complete; resuming")
 	}
 	return d
 }
 
 func paused(f *Facts) bool {
-	return !f.Suspend && f.Now.Before(f.Clocks.Finished.Add(f.Parameters.DeletionOnFailureGracePeriod))
+	return !f.Suspend && f.Now.Before(f.Clocks.Finished.Add(f.Parameters.DeletionOnFailureGracePeriod.Duration))
 }
 
 // failed removes the components after a pause. The quota is held until everything is deleted.
@@ -160,7 +160,7 @@ func failed(f *Facts) *Decision {
 		d := f.decision()
 		d.set(v1beta2.DeletingResources, false, v1beta2.ReasonDeletionPaused,
 			fmt.Sprintf("%v has value %v", v1beta2.DeletionOnFailureGracePeriodKey, f.Parameters.DeletionOnFailureGracePeriod))
-		d.wait(f.Clocks.Finished.Add(f.Parameters.DeletionOnFailureGracePeriod), f.Now)
+		d.wait(f.Clocks.Finished.Add(f.Parameters.DeletionOnFailureGracePeriod.Duration), f.Now)
 		return d
 	}
 	return f.remove(func(d *Decision) {
@@ -173,13 +173,15 @@ func failed(f *Facts) *Decision {
 // deleteAfterTTL deletes a finished AppWrapper once ObjectTTL, if set, has passed since the last of its components was deleted.
 func (f *Facts) deleteAfterTTL() *Decision {
 	d := f.decision()
-	if ttl := f.Parameters.ObjectTTL; ttl != 0 && d.reached(f.Clocks.DeletionEnd.Add(ttl), f.Now) {
+	if ttl := f.Parameters.ObjectTTL.Duration; ttl != 0 && d.reached(f.Clocks.DeletionEnd.Add(ttl), f.Now) {
 		d.Do = DeleteObject
 	}
 	return d
 }
 
-func expired(f *Facts) bool { return !f.Now.Before(f.Clocks.Finished.Add(f.Parameters.SuccessTTL)) }
+func expired(f *Facts) bool {
+	return !f.Now.Before(f.Clocks.Finished.Add(f.Parameters.SuccessTTL.Duration))
+}
 
 func succeeded(f *Facts) *Decision {
 	d := f.decision()
@@ -187,7 +189,7 @@ func succeeded(f *Facts) *Decision {
 	case !f.Deployed:
 		return f.deleteAfterTTL()
 	case !expired(f):
-		d.wait(f.Clocks.Finished.Add(f.Parameters.SuccessTTL), f.Now)
+		d.wait(f.Clocks.Finished.Add(f.Parameters.SuccessTTL.Duration), f.Now)
 		return d
 	}
 	return f.remove(func(d *Decision) {
@@ -254,7 +256,7 @@ func AfterCreate(f *Facts, o Outcome) *Decision {
 		return d
 	case o.Fatal:
 		return f.fail(v1beta2.ReasonCreateFailed, o.Err)
-	case !d.reached(f.Clocks.AttemptStart.Add(f.Parameters.AdmissionGracePeriod), f.Now):
+	case !d.reached(f.Clocks.AttemptStart.Add(f.Parameters.AdmissionGracePeriod.Duration), f.Now):
 		d.waitFor(min(maxCreateRetry, max(minCreateRetry, f.Now.Sub(f.Clocks.AttemptStart))))
 		return d
 	}

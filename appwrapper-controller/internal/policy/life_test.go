@@ -52,11 +52,11 @@ func newLife(seed uint64) *life {
 	random := rand.New(rand.NewPCG(seed, 7))
 	l := &life{random: random, now: time.Unix(1_000_000, 0), conditions: map[v1beta2.AppWrapperCondition]metav1.ConditionStatus{}}
 	l.facts.Suspend = true
-	l.facts.Parameters = settings.Parameters{
-		AdmissionGracePeriod: time.Minute, WarmupGracePeriod: 5 * time.Minute, FailureGracePeriod: time.Duration(random.IntN(2)) * time.Minute,
-		RetryPausePeriod: 90 * time.Second, RetryLimit: 3, ForcefulDeletionGracePeriod: 10 * time.Minute, SuccessTTL: time.Hour,
-		DeletionOnFailureGracePeriod: time.Duration(random.IntN(2)) * time.Hour,
-	}
+	p := &l.facts.Parameters
+	p.FaultTolerance = settings.Default().FaultTolerance
+	p.FailureGracePeriod.Duration = time.Duration(random.IntN(2)) * time.Minute
+	p.SuccessTTL.Duration = time.Hour
+	p.DeletionOnFailureGracePeriod.Duration = time.Duration(random.IntN(2)) * time.Hour
 	l.parts, l.lost = make([]part, 1+random.IntN(3)), random.IntN(3) == 0
 	return l
 }

@@ -210,7 +210,7 @@ func TestB4FailedPodOfCompleteJob(t *testing.T) {
 
 // B-5: SuccessTTL counts from the success, not from the deployment.
 func TestB5SuccessTTLStartsAtSuccess(t *testing.T) {
-	p := func(f *Facts) { f.Parameters.SuccessTTL = time.Minute }
+	p := func(f *Facts) { f.Parameters.SuccessTTL.Duration = time.Minute }
 	d := Decide(facts(states(health.Complete), p))
 	if d.Next != v1beta2.Succeeded || !d.Clocks.Finished.Equal(now) {
 		t.Fatalf("%s at %s", d.Next, d.Clocks.Finished)
@@ -228,7 +228,7 @@ func TestB5SuccessTTLStartsAtSuccess(t *testing.T) {
 // B-6: DeletionOnFailureGracePeriod counts from the failure, even if there was an earlier removal.
 func TestB6DeletionPauseStartsAtFailure(t *testing.T) {
 	p := func(f *Facts) {
-		f.Parameters.DeletionOnFailureGracePeriod, f.Retries = time.Hour, 3
+		f.Parameters.DeletionOnFailureGracePeriod.Duration, f.Retries = time.Hour, 3
 		f.Clocks.DeletionStart, f.Clocks.DeletionEnd = now.Add(-2*time.Hour), now.Add(-2*time.Hour)
 	}
 	d := Decide(facts(states(health.Failed), p))
@@ -336,10 +336,10 @@ func TestB26ObjectTTL(t *testing.T) {
 		if d := Decide(f); d.Do != Nothing || d.After != 0 {
 			t.Errorf("%s, by default: %d", phase, d.Do)
 		}
-		if f.Parameters.ObjectTTL = 2 * time.Hour; Decide(f).After != time.Hour {
+		if f.Parameters.ObjectTTL.Duration = 2 * time.Hour; Decide(f).After != time.Hour {
 			t.Errorf("%s: no reconcile is requested for the TTL", phase)
 		}
-		if f.Parameters.ObjectTTL = time.Hour; Decide(f).Do != DeleteObject {
+		if f.Parameters.ObjectTTL.Duration = time.Hour; Decide(f).Do != DeleteObject {
 			t.Errorf("%s: the AppWrapper is not deleted", phase)
 		}
 	}
@@ -351,7 +351,7 @@ func TestB27RetryDecay(t *testing.T) {
 	if d := Decide(f); d.Next != v1beta2.Failed {
 		t.Errorf("by default: phase %s", d.Next)
 	}
-	f = facts(states(health.Failed), func(f *Facts) { f.Retries, f.ReadyFor, f.Parameters.RetryDecay = 3, 24*time.Hour, time.Hour })
+	f = facts(states(health.Failed), func(f *Facts) { f.Retries, f.ReadyFor, f.Parameters.RetryDecay.Duration = 3, 24*time.Hour, time.Hour })
 	if d := Decide(f); d.Next != v1beta2.Resetting || d.Retries != 1 {
 		t.Errorf("phase %s, %d resets", d.Next, d.Retries)
 	}
@@ -446,7 +446,7 @@ func TestRecoveryDeadlineIsClipped(t *testing.T) {
 	recovers := func(ago time.Duration) *Facts {
 		return facts(have("Failed", "Running"), func(f *Facts) {
 			f.Ready, f.Clocks.NotReadySince = false, now.Add(-ago)
-			f.Recovering, f.Parameters.GracePeriodMaximum = now.Add(20*time.Hour), 10*time.Minute
+			f.Recovering, f.Parameters.GracePeriodMaximum.Duration = now.Add(20*time.Hour), 10*time.Minute
 		})
 	}
 	if d := Decide(recovers(9 * time.Minute)); condition(d, v1beta2.Unhealthy) != "False/RecoveringBelow" || d.After != time.Minute {

@@ -26,7 +26,7 @@ func (f *Facts) resetOrFail(reason, message string) *Decision {
 	if f.terminal(reason) {
 		return f.fail(reason, fmt.Sprintf("%s; exit codes %d do not allow a reset", message, f.Pods.ExitCodes()))
 	}
-	if decay := f.Parameters.RetryDecay; decay > 0 && f.ReadyFor >= decay {
+	if decay := f.Parameters.RetryDecay.Duration; decay > 0 && f.ReadyFor >= decay {
 		decayed := *f
 		decayed.Retries = 0
 		f = &decayed
@@ -71,7 +71,7 @@ func (f *Facts) fail(reason, message string) *Decision {
 	d := f.end(reason, message)
 	d.Next, d.Clocks.Finished = v1beta2.Failed, f.Now
 	next := "all components are removed, then the quota is released"
-	if pause := f.Parameters.DeletionOnFailureGracePeriod; pause > 0 {
+	if pause := f.Parameters.DeletionOnFailureGracePeriod.Duration; pause > 0 {
 		next = fmt.Sprintf("components and quota are kept for %s; then %s", pause, next)
 	}
 	d.event(true, reason, string(v1beta2.Failed), fmt.Sprintf("failed: %s; %s", message, next))
@@ -114,7 +114,7 @@ func (f *Facts) remove(gone func(*Decision)) *Decision {
 		gone(d)
 		return d
 	}
-	if !d.reached(d.Clocks.DeletionStart.Add(f.Parameters.ForcefulDeletionGracePeriod), f.Now) {
+	if !d.reached(d.Clocks.DeletionStart.Add(f.Parameters.ForcefulDeletionGracePeriod.Duration), f.Now) {
 		d.Do = Delete
 		d.set(v1beta2.DeletingResources, true, v1beta2.ReasonDeletionInitiated, "")
 		d.waitFor(removalPoll)

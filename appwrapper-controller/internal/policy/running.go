@@ -113,7 +113,7 @@ func (f *Facts) decideByPods() *Decision {
 	case d.Clocks.UnhealthySince.IsZero():
 		d.Clocks.UnhealthySince = f.Now
 	}
-	if d.reached(d.Clocks.UnhealthySince.Add(f.Parameters.FailureGracePeriod), f.Now) {
+	if d.reached(d.Clocks.UnhealthySince.Add(f.Parameters.FailureGracePeriod.Duration), f.Now) {
 		return f.resetOrFail(reason, fmt.Sprintf("%s (%d failed, %d of %d pods are ready)", message, len(f.failedPods()), t.ready, t.wanted))
 	}
 	d.set(v1beta2.Unhealthy, true, reason, message)
@@ -138,10 +138,10 @@ func (f *Facts) findPodProblem(d *Decision, t tally) (reason, message string) {
 	default:
 		return "", ""
 	}
-	if t.exist < t.wanted && d.reached(start.Add(f.Parameters.AdmissionGracePeriod), f.Now) {
+	if t.exist < t.wanted && d.reached(start.Add(f.Parameters.AdmissionGracePeriod.Duration), f.Now) {
 		return v1beta2.ReasonInsufficientPodsReady, fmt.Sprintf("not all pods exist after %s", f.Parameters.AdmissionGracePeriod)
 	}
-	if d.reached(start.Add(f.Parameters.WarmupGracePeriod), f.Now) {
+	if d.reached(start.Add(f.Parameters.WarmupGracePeriod.Duration), f.Now) {
 		return v1beta2.ReasonInsufficientPodsReady, fmt.Sprintf("not all pods are running after %s", f.Parameters.WarmupGracePeriod)
 	}
 	return "", ""
@@ -157,7 +157,7 @@ func (f *Facts) notReadySince(d *Decision) time.Time {
 
 // recoveringUntil returns the time until which to wait for a component's own recovery: its deadline, but at most GracePeriodMaximum.
 func (f *Facts) recoveringUntil(d *Decision) time.Time {
-	if limit := f.notReadySince(d).Add(f.Parameters.GracePeriodMaximum); f.Recovering.After(limit) {
+	if limit := f.notReadySince(d).Add(f.Parameters.GracePeriodMaximum.Duration); f.Recovering.After(limit) {
 		return limit
 	}
 	return f.Recovering

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/signals"
@@ -49,7 +50,7 @@ type NodeHealth struct {
 	// EvacuationLimit is how many times a workload is evacuated before it fails. If unset, only RetryLimit applies.
 	EvacuationLimit *restart.Budget `json:"evacuationLimit,omitempty"`
 	// EvacuatedNodeTTL is how long later attempts of a workload avoid a node from which it was evacuated.
-	EvacuatedNodeTTL Duration `json:"evacuatedNodeTTL,omitempty"`
+	EvacuatedNodeTTL Duration `json:"evacuatedNodeTTL,omitzero"`
 }
 
 func (a AppWrapper) Validate() error {
@@ -57,7 +58,7 @@ func (a AppWrapper) Validate() error {
 	if a.NodeHealth.MaxSimultaneousEvacuations < 0 {
 		errs = append(errs, fmt.Errorf("nodeHealth.maxSimultaneousEvacuations: %d is negative", a.NodeHealth.MaxSimultaneousEvacuations))
 	}
-	if a.NodeHealth.EvacuatedNodeTTL < 0 {
+	if a.NodeHealth.EvacuatedNodeTTL.Duration < 0 {
 		errs = append(errs, errors.New("nodeHealth.evacuatedNodeTTL: must not be negative"))
 	}
 	for i, s := range a.NodeHealth.Signals {
@@ -95,16 +96,16 @@ func Default() AppWrapper {
 		},
 		UserRBACAdmissionCheck: true,
 		FaultTolerance: FaultTolerance{
-			AdmissionGracePeriod:        Duration(time.Minute),
-			WarmupGracePeriod:           Duration(5 * time.Minute),
-			FailureGracePeriod:          Duration(time.Minute),
-			RetryPausePeriod:            Duration(90 * time.Second),
+			AdmissionGracePeriod:        Duration{time.Minute},
+			WarmupGracePeriod:           Duration{5 * time.Minute},
+			FailureGracePeriod:          Duration{time.Minute},
+			RetryPausePeriod:            Duration{90 * time.Second},
 			RetryLimit:                  3,
-			ForcefulDeletionGracePeriod: Duration(10 * time.Minute),
-			GracePeriodMaximum:          Duration(24 * time.Hour),
-			SuccessTTL:                  Duration(7 * 24 * time.Hour),
+			ForcefulDeletionGracePeriod: Duration{10 * time.Minute},
+			GracePeriodMaximum:          Duration{24 * time.Hour},
+			SuccessTTL:                  Duration{7 * 24 * time.Hour},
 		},
-		NodeHealth: NodeHealth{MaxSimultaneousEvacuations: 20, EvacuatedNodeTTL: Duration(time.Hour)},
+		NodeHealth: NodeHealth{MaxSimultaneousEvacuations: 20, EvacuatedNodeTTL: Duration{time.Hour}},
 	}
 }
 
@@ -131,130 +132,106 @@ func (a AppWrapper) Table() signals.Table {
 }
 
 // Duration is written as "5m". A number of nanoseconds, the only format that the upstream controller supports, is also accepted.
-type Duration time.Duration
+type Duration metav1.Duration
 
 func (d *Duration) UnmarshalJSON(raw []byte) error {
-	if json.Unmarshal(raw, (*int64)(d)) == nil {
+	if json.Unmarshal(raw, &d.Duration) == nil {
 		return nil
 	}
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil || text == "" {
-		return fmt.Errorf("%s is neither a duration such as \"5m\" nor a number of nanoseconds", raw)
-	}
-	parsed, err := grace.Rule{Name: "duration", Minimum: noMinimum}.Parse(text)
-	if err != nil {
-		return err
-	}
-	*d = Duration(parsed)
-	return nil
+	return (*metav1.Duration)(d).UnmarshalJSON(raw)
 }
 
-func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
-
-// noMinimum allows negative values, which are treated as zero; see reader.period.
+// noMinimum allows negative values, which are treated as zero.
 const noMinimum = time.Duration(math.MinInt64)
 
 // FaultTolerance holds the operator's defaults for the retry loop, with the keys of the upstream configuration.
 type FaultTolerance struct {
-	AdmissionGracePeriod        Duration `json:"admissionGracePeriod,omitempty"`
-	WarmupGracePeriod           Duration `json:"warmupGracePeriod,omitempty"`
-	FailureGracePeriod          Duration `json:"failureGracePeriod,omitempty"`
-	RetryPausePeriod            Duration `json:"resetPause,omitempty"`
-	RetryLimit                  int32    `json:"retryLimit,omitempty"`
-	ForcefulDeletionGracePeriod Duration `json:"deletionGracePeriod,omitempty"`
+	AdmissionGracePeriod        Duration       `json:"admissionGracePeriod,omitzero"`
+	WarmupGracePeriod           Duration       `json:"warmupGracePeriod,omitzero"`
+	FailureGracePeriod          Duration       `json:"failureGracePeriod,omitzero"`
+	RetryPausePeriod            Duration       `json:"resetPause,omitzero"`
+	RetryLimit                  restart.Budget `json:"retryLimit,omitempty"`
+	ForcefulDeletionGracePeriod Duration       `json:"deletionGracePeriod,omitzero"`
 	// GracePeriodMaximum is the upper limit for all other periods except SuccessTTL.
-	GracePeriodMaximum Duration `json:"gracePeriodCeiling,omitempty"`
+	GracePeriodMaximum Duration `json:"gracePeriodCeiling,omitzero"`
 	// SuccessTTL is both the default and the upper limit.
-	SuccessTTL Duration `json:"successTTLCeiling,omitempty"`
+	SuccessTTL Duration `json:"successTTLCeiling,omitzero"`
 	// RetryDecay is how long all pods must be running before earlier resets no longer count. 0 means never.
-	RetryDecay Duration `json:"retryDecay,omitempty"`
+	RetryDecay Duration `json:"retryDecay,omitzero"`
 	// ObjectTTL is how long to keep a finished AppWrapper with nothing deployed. 0 means forever.
-	ObjectTTL Duration `json:"objectTTL,omitempty"`
+	ObjectTTL Duration `json:"objectTTL,omitzero"`
 }
 
 func (f FaultTolerance) Validate() error {
 	var errs []error
 	for _, p := range []struct {
 		key   string
-		value Duration
+		value time.Duration
 	}{
-		{"deletionGracePeriod", f.ForcefulDeletionGracePeriod}, {"resetPause", f.RetryPausePeriod},
-		{"failureGracePeriod", f.FailureGracePeriod}, {"admissionGracePeriod", f.AdmissionGracePeriod},
-		{"warmupGracePeriod", f.WarmupGracePeriod},
+		{"deletionGracePeriod", f.ForcefulDeletionGracePeriod.Duration}, {"resetPause", f.RetryPausePeriod.Duration},
+		{"failureGracePeriod", f.FailureGracePeriod.Duration}, {"admissionGracePeriod", f.AdmissionGracePeriod.Duration},
+		{"warmupGracePeriod", f.WarmupGracePeriod.Duration},
 	} {
 		switch {
 		case p.value < 0:
-			errs = append(errs, fmt.Errorf("faultTolerance.%s: %s is negative", p.key, time.Duration(p.value)))
-		case p.value > f.GracePeriodMaximum:
+			errs = append(errs, fmt.Errorf("faultTolerance.%s: %s is negative", p.key, p.value))
+		case p.value > f.GracePeriodMaximum.Duration:
 			errs = append(errs, fmt.Errorf("faultTolerance.%s: %s exceeds gracePeriodCeiling, which is %s",
-				p.key, time.Duration(p.value), time.Duration(f.GracePeriodMaximum)))
+				p.key, p.value, f.GracePeriodMaximum))
 		}
 	}
-	if f.AdmissionGracePeriod > f.WarmupGracePeriod {
+	if f.AdmissionGracePeriod.Duration > f.WarmupGracePeriod.Duration {
 		errs = append(errs, fmt.Errorf("faultTolerance.admissionGracePeriod: %s exceeds warmupGracePeriod, which is %s",
-			time.Duration(f.AdmissionGracePeriod), time.Duration(f.WarmupGracePeriod)))
+			f.AdmissionGracePeriod, f.WarmupGracePeriod))
 	}
-	if f.RetryDecay < 0 || f.ObjectTTL < 0 {
+	if f.RetryDecay.Duration < 0 || f.ObjectTTL.Duration < 0 {
 		errs = append(errs, errors.New("faultTolerance: retryDecay and objectTTL must not be negative"))
 	}
-	if f.SuccessTTL <= 0 {
-		errs = append(errs, fmt.Errorf("faultTolerance.successTTLCeiling: %s is not positive", time.Duration(f.SuccessTTL)))
+	if f.SuccessTTL.Duration <= 0 {
+		errs = append(errs, fmt.Errorf("faultTolerance.successTTLCeiling: %s is not positive", f.SuccessTTL))
 	}
 	return errors.Join(errs...)
 }
 
 // Parameters are the settings of the retry loop of one AppWrapper.
 type Parameters struct {
-	AdmissionGracePeriod         time.Duration
-	WarmupGracePeriod            time.Duration
-	FailureGracePeriod           time.Duration
-	RetryPausePeriod             time.Duration
-	RetryLimit                   restart.Budget
-	ForcefulDeletionGracePeriod  time.Duration
-	DeletionOnFailureGracePeriod time.Duration
-	SuccessTTL                   time.Duration
-	GracePeriodMaximum           time.Duration
-	RetryDecay                   time.Duration // 0: never
-	ObjectTTL                    time.Duration // 0: forever
+	FaultTolerance
+	DeletionOnFailureGracePeriod Duration
 	// TerminalExitCodes fail the workload without a reset.
 	TerminalExitCodes []int32
 	// RetryableExitCodes, if set, are the only exit codes that allow a reset.
 	RetryableExitCodes []int32
 }
 
-// Read returns the parameters from the annotations of an AppWrapper, with the operator's defaults. problems describes the invalid
-// annotations, for which the defaults are used.
+// Read returns the parameters from the annotations of an AppWrapper, with the operator's defaults. Grace periods are limited to the range
+// from 0 to GracePeriodMaximum. problems describes the invalid annotations, for which the defaults are used.
 func Read(annotations map[string]string, operator FaultTolerance) (p Parameters, problems []string) {
-	r := reader{annotations: annotations, maximum: time.Duration(operator.GracePeriodMaximum)}
-	ttl := time.Duration(operator.SuccessTTL) // its own maximum
-	p = Parameters{
-		AdmissionGracePeriod:         r.period(v1beta2.AdmissionGracePeriodKey, operator.AdmissionGracePeriod),
-		WarmupGracePeriod:            r.period(v1beta2.WarmupGracePeriodKey, operator.WarmupGracePeriod),
-		FailureGracePeriod:           r.period(v1beta2.FailureGracePeriodKey, operator.FailureGracePeriod),
-		RetryPausePeriod:             r.period(v1beta2.RetryPausePeriodKey, operator.RetryPausePeriod),
-		RetryLimit:                   r.limit(operator.RetryLimit),
-		ForcefulDeletionGracePeriod:  r.period(v1beta2.ForcefulDeletionGracePeriodKey, operator.ForcefulDeletionGracePeriod),
-		DeletionOnFailureGracePeriod: r.period(v1beta2.DeletionOnFailureGracePeriodKey, 0),
-		SuccessTTL:                   r.parse(grace.Rule{Name: v1beta2.SuccessTTLKey, Default: ttl, Minimum: 1, Maximum: ttl}),
-		GracePeriodMaximum:           time.Duration(operator.GracePeriodMaximum),
-		RetryDecay:                   time.Duration(operator.RetryDecay),
-		ObjectTTL:                    time.Duration(operator.ObjectTTL),
-		TerminalExitCodes:            r.exitCodes(v1beta2.TerminalExitCodesKey),
-		RetryableExitCodes:           r.exitCodes(v1beta2.RetryableExitCodesKey),
+	p.FaultTolerance = operator
+	r := reader{annotations: annotations}
+	for _, period := range []struct {
+		key   string
+		value *Duration
+	}{
+		{v1beta2.AdmissionGracePeriodKey, &p.AdmissionGracePeriod},
+		{v1beta2.WarmupGracePeriodKey, &p.WarmupGracePeriod},
+		{v1beta2.FailureGracePeriodKey, &p.FailureGracePeriod},
+		{v1beta2.RetryPausePeriodKey, &p.RetryPausePeriod},
+		{v1beta2.ForcefulDeletionGracePeriodKey, &p.ForcefulDeletionGracePeriod},
+		{v1beta2.DeletionOnFailureGracePeriodKey, &p.DeletionOnFailureGracePeriod},
+	} {
+		rule := grace.Rule{Name: period.key, Default: period.value.Duration, Minimum: noMinimum, Maximum: p.GracePeriodMaximum.Duration}
+		period.value.Duration = max(0, r.parse(rule))
 	}
+	ttl := p.SuccessTTL.Duration // its own maximum
+	p.SuccessTTL.Duration = r.parse(grace.Rule{Name: v1beta2.SuccessTTLKey, Default: ttl, Minimum: 1, Maximum: ttl})
+	p.RetryLimit = r.limit(operator.RetryLimit)
+	p.TerminalExitCodes, p.RetryableExitCodes = r.exitCodes(v1beta2.TerminalExitCodesKey), r.exitCodes(v1beta2.RetryableExitCodesKey)
 	return p, append(r.problems, unknownKeys(annotations)...)
 }
 
 type reader struct {
 	annotations map[string]string
-	maximum     time.Duration
 	problems    []string
-}
-
-// period reads a grace period and limits it to the range from 0 to GracePeriodMaximum.
-func (r *reader) period(key string, operator Duration) time.Duration {
-	rule := grace.Rule{Name: key, Default: time.Duration(operator), Minimum: noMinimum, Maximum: r.maximum}
-	return max(0, r.parse(rule))
 }
 
 func (r *reader) parse(rule grace.Rule) time.Duration {
@@ -265,15 +242,15 @@ func (r *reader) parse(rule grace.Rule) time.Duration {
 	return d
 }
 
-func (r *reader) limit(operator int32) restart.Budget {
+func (r *reader) limit(operator restart.Budget) restart.Budget {
 	value, set := r.annotations[v1beta2.RetryLimitKey]
 	if !set {
-		return restart.Budget(operator)
+		return operator
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 32)
 	if err != nil {
 		r.problems = append(r.problems, fmt.Sprintf("%s: %q is not a whole number", v1beta2.RetryLimitKey, value))
-		return restart.Budget(operator)
+		return operator
 	}
 	return restart.Budget(n)
 }

@@ -16,10 +16,11 @@ import (
 // The defaults match docs/appwrapper.md.
 func TestDefaultFaultTolerance(t *testing.T) {
 	got, problems := Read(nil, Default().FaultTolerance)
-	want := Parameters{
-		AdmissionGracePeriod: time.Minute, WarmupGracePeriod: 5 * time.Minute, FailureGracePeriod: time.Minute, RetryPausePeriod: 90 * time.Second,
-		RetryLimit: 3, ForcefulDeletionGracePeriod: 10 * time.Minute, SuccessTTL: 7 * 24 * time.Hour, GracePeriodMaximum: 24 * time.Hour,
-	}
+	want := Parameters{FaultTolerance: FaultTolerance{
+		AdmissionGracePeriod: Duration{time.Minute}, WarmupGracePeriod: Duration{5 * time.Minute}, FailureGracePeriod: Duration{time.Minute},
+		RetryPausePeriod: Duration{90 * time.Second}, RetryLimit: 3, ForcefulDeletionGracePeriod: Duration{10 * time.Minute},
+		SuccessTTL: Duration{7 * 24 * time.Hour}, GracePeriodMaximum: Duration{24 * time.Hour},
+	}}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Error(diff, problems)
 	}
@@ -32,25 +33,25 @@ func TestAnnotations(t *testing.T) {
 		want       any
 		problem    string
 	}{
-		"admission":                         {key: v1beta2.AdmissionGracePeriodKey, value: "2m", get: func(p Parameters) any { return p.AdmissionGracePeriod }, want: 2 * time.Minute},
-		"warmup":                            {key: v1beta2.WarmupGracePeriodKey, value: "7s", get: func(p Parameters) any { return p.WarmupGracePeriod }, want: 7 * time.Second},
-		"failure":                           {key: v1beta2.FailureGracePeriodKey, value: "0s", get: func(p Parameters) any { return p.FailureGracePeriod }, want: time.Duration(0)},
-		"pause":                             {key: v1beta2.RetryPausePeriodKey, value: "1h30m", get: func(p Parameters) any { return p.RetryPausePeriod }, want: 90 * time.Minute},
-		"force":                             {key: v1beta2.ForcefulDeletionGracePeriodKey, value: "3s", get: func(p Parameters) any { return p.ForcefulDeletionGracePeriod }, want: 3 * time.Second},
-		"debugging":                         {key: v1beta2.DeletionOnFailureGracePeriodKey, value: "5m", get: func(p Parameters) any { return p.DeletionOnFailureGracePeriod }, want: 5 * time.Minute},
-		"above the maximum":                 {key: v1beta2.WarmupGracePeriodKey, value: "48h", get: func(p Parameters) any { return p.WarmupGracePeriod }, want: 24 * time.Hour},
-		"debugging above the maximum":       {key: v1beta2.DeletionOnFailureGracePeriodKey, value: "25h", get: func(p Parameters) any { return p.DeletionOnFailureGracePeriod }, want: 24 * time.Hour},
-		"below zero":                        {key: v1beta2.FailureGracePeriodKey, value: "-5m", get: func(p Parameters) any { return p.FailureGracePeriod }, want: time.Duration(0)},
-		"not a duration":                    {key: v1beta2.FailureGracePeriodKey, value: "60", get: func(p Parameters) any { return p.FailureGracePeriod }, want: time.Minute, problem: `"60" is not a duration`},
-		"a time to live below its ceiling":  {key: v1beta2.SuccessTTLKey, value: "1h", get: func(p Parameters) any { return p.SuccessTTL }, want: time.Hour},
-		"a time to live above its ceiling":  {key: v1beta2.SuccessTTLKey, value: "200h", get: func(p Parameters) any { return p.SuccessTTL }, want: 168 * time.Hour},
-		"a time to live above the maximum":  {key: v1beta2.SuccessTTLKey, value: "48h", get: func(p Parameters) any { return p.SuccessTTL }, want: 48 * time.Hour},
-		"a time to live of zero":            {key: v1beta2.SuccessTTLKey, value: "0s", get: func(p Parameters) any { return p.SuccessTTL }, want: 168 * time.Hour, problem: "below the minimum"},
+		"admission":                         {key: v1beta2.AdmissionGracePeriodKey, value: "2m", get: func(p Parameters) any { return p.AdmissionGracePeriod.Duration }, want: 2 * time.Minute},
+		"warmup":                            {key: v1beta2.WarmupGracePeriodKey, value: "7s", get: func(p Parameters) any { return p.WarmupGracePeriod.Duration }, want: 7 * time.Second},
+		"failure":                           {key: v1beta2.FailureGracePeriodKey, value: "0s", get: func(p Parameters) any { return p.FailureGracePeriod.Duration }, want: time.Duration(0)},
+		"pause":                             {key: v1beta2.RetryPausePeriodKey, value: "1h30m", get: func(p Parameters) any { return p.RetryPausePeriod.Duration }, want: 90 * time.Minute},
+		"force":                             {key: v1beta2.ForcefulDeletionGracePeriodKey, value: "3s", get: func(p Parameters) any { return p.ForcefulDeletionGracePeriod.Duration }, want: 3 * time.Second},
+		"debugging":                         {key: v1beta2.DeletionOnFailureGracePeriodKey, value: "5m", get: func(p Parameters) any { return p.DeletionOnFailureGracePeriod.Duration }, want: 5 * time.Minute},
+		"above the maximum":                 {key: v1beta2.WarmupGracePeriodKey, value: "48h", get: func(p Parameters) any { return p.WarmupGracePeriod.Duration }, want: 24 * time.Hour},
+		"debugging above the maximum":       {key: v1beta2.DeletionOnFailureGracePeriodKey, value: "25h", get: func(p Parameters) any { return p.DeletionOnFailureGracePeriod.Duration }, want: 24 * time.Hour},
+		"below zero":                        {key: v1beta2.FailureGracePeriodKey, value: "-5m", get: func(p Parameters) any { return p.FailureGracePeriod.Duration }, want: time.Duration(0)},
+		"not a duration":                    {key: v1beta2.FailureGracePeriodKey, value: "60", get: func(p Parameters) any { return p.FailureGracePeriod.Duration }, want: time.Minute, problem: `"60" is not a duration`},
+		"a time to live below its ceiling":  {key: v1beta2.SuccessTTLKey, value: "1h", get: func(p Parameters) any { return p.SuccessTTL.Duration }, want: time.Hour},
+		"a time to live above its ceiling":  {key: v1beta2.SuccessTTLKey, value: "200h", get: func(p Parameters) any { return p.SuccessTTL.Duration }, want: 168 * time.Hour},
+		"a time to live above the maximum":  {key: v1beta2.SuccessTTLKey, value: "48h", get: func(p Parameters) any { return p.SuccessTTL.Duration }, want: 48 * time.Hour},
+		"a time to live of zero":            {key: v1beta2.SuccessTTLKey, value: "0s", get: func(p Parameters) any { return p.SuccessTTL.Duration }, want: 168 * time.Hour, problem: "below the minimum"},
 		"a limit":                           {key: v1beta2.RetryLimitKey, value: "0", get: func(p Parameters) any { return int(p.RetryLimit) }, want: 0},
 		"an invalid limit":                  {key: v1beta2.RetryLimitKey, value: "x", get: func(p Parameters) any { return int(p.RetryLimit) }, want: 3, problem: "not a whole number"},
 		"exit codes with spaces":            {key: v1beta2.TerminalExitCodesKey, value: "3, 10", get: func(p Parameters) any { return p.TerminalExitCodes }, want: []int32{3, 10}},
 		"an invalid exit code":              {key: v1beta2.RetryableExitCodesKey, value: "3,x", get: func(p Parameters) any { return p.RetryableExitCodes }, want: []int32{3}, problem: `"x" is not an exit code`},
-		"a misspelled annotation (B-28)":    {key: "workload.codeflare.dev.appwrapper/delectionOnFailure", value: "1m", get: func(p Parameters) any { return p.DeletionOnFailureGracePeriod }, want: time.Duration(0), problem: "unknown annotation"},
+		"a misspelled annotation (B-28)":    {key: "workload.codeflare.dev.appwrapper/delectionOnFailure", value: "1m", get: func(p Parameters) any { return p.DeletionOnFailureGracePeriod.Duration }, want: time.Duration(0), problem: "unknown annotation"},
 		"an annotation of another project":  {key: "example.com/a", value: "1m", get: func(p Parameters) any { return p.RetryLimit.Left(0) }, want: int32(3)},
 		"a negative limit allows no resets": {key: v1beta2.RetryLimitKey, value: "-1", get: func(p Parameters) any { return p.RetryLimit.Allows(0) }, want: false},
 	} {
@@ -69,8 +70,8 @@ func TestAnnotations(t *testing.T) {
 func TestDurationFormats(t *testing.T) {
 	for text, want := range map[string]time.Duration{`"5m"`: 5 * time.Minute, `300000000000`: 5 * time.Minute, `0`: 0, `"90s"`: 90 * time.Second} {
 		var got Duration
-		if err := json.Unmarshal([]byte(text), &got); err != nil || time.Duration(got) != want {
-			t.Errorf("%s: %s (%v)", text, time.Duration(got), err)
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got.Duration != want {
+			t.Errorf("%s: %s (%v)", text, got.Duration, err)
 		}
 	}
 	for _, text := range []string{`"5"`, `true`, `""`, `1.5`, `{}`} {
@@ -86,10 +87,10 @@ func TestFaultToleranceValidate(t *testing.T) {
 		want   string
 	}{
 		"the defaults":               {func(*AppWrapper) {}, ""},
-		"a period above the ceiling": {func(a *AppWrapper) { a.FaultTolerance.RetryPausePeriod = Duration(25 * time.Hour) }, "faultTolerance.resetPause: 25h0m0s exceeds gracePeriodCeiling"},
-		"admission after warmup":     {func(a *AppWrapper) { a.FaultTolerance.AdmissionGracePeriod = Duration(time.Hour) }, "admissionGracePeriod: 1h0m0s exceeds warmupGracePeriod"},
-		"a time to live of zero":     {func(a *AppWrapper) { a.FaultTolerance.SuccessTTL = 0 }, "successTTLCeiling: 0s is not positive"},
-		"a negative period":          {func(a *AppWrapper) { a.FaultTolerance.FailureGracePeriod = -1 }, "failureGracePeriod: -1ns is negative"},
+		"a period above the ceiling": {func(a *AppWrapper) { a.FaultTolerance.RetryPausePeriod.Duration = 25 * time.Hour }, "faultTolerance.resetPause: 25h0m0s exceeds gracePeriodCeiling"},
+		"admission after warmup":     {func(a *AppWrapper) { a.FaultTolerance.AdmissionGracePeriod.Duration = time.Hour }, "admissionGracePeriod: 1h0m0s exceeds warmupGracePeriod"},
+		"a time to live of zero":     {func(a *AppWrapper) { a.FaultTolerance.SuccessTTL.Duration = 0 }, "successTTLCeiling: 0s is not positive"},
+		"a negative period":          {func(a *AppWrapper) { a.FaultTolerance.FailureGracePeriod.Duration = -1 }, "failureGracePeriod: -1ns is negative"},
 		"an unknown effect":          {func(a *AppWrapper) { a.Autopilot.ResourceTaints["x"] = []corev1.Taint{{Key: "a", Effect: "No"}} }, `resourceTaints[x][0].effect: must be NoSchedule, NoExecute or PreferNoSchedule, not "No"`},
 		"a signal with two sources": {func(a *AppWrapper) {
 			a.NodeHealth.Signals = signals.Table{{Effect: signals.Avoid, Taint: &corev1.Taint{Key: "a"}, PodResourceHealth: true}}

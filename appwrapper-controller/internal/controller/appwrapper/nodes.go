@@ -135,7 +135,7 @@ func (r *Reconciler) avoid(s *scope, nodes []corev1.Node, requests map[corev1.Re
 		}
 	}
 	if concerned {
-		must.Nodes = append(must.Nodes, leftNodes(&s.aw.Status, time.Duration(r.Config.NodeHealth.EvacuatedNodeTTL), s.facts.Now)...)
+		must.Nodes = append(must.Nodes, leftNodes(&s.aw.Status, r.Config.NodeHealth.EvacuatedNodeTTL.Duration, s.facts.Now)...)
 	}
 	return plan.Placement{Must: must, Should: should, Weight: ptr.Deref(r.Config.Autopilot.PreferNoScheduleWeight, 1)}
 }

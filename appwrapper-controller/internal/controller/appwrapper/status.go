@@ -148,7 +148,7 @@ func recoveringState(status *v1beta2.AppWrapperStatus, p settings.Parameters) *r
 	if last == nil || last.EndTime == nil || last.Reason == string(v1beta2.Suspended) {
 		return nil
 	}
-	timeout := p.ForcefulDeletionGracePeriod + p.RetryPausePeriod + p.AdmissionGracePeriod + p.WarmupGracePeriod
+	timeout := p.ForcefulDeletionGracePeriod.Duration + p.RetryPausePeriod.Duration + p.AdmissionGracePeriod.Duration + p.WarmupGracePeriod.Duration
 	return &recovering.State{
 		Level: recovering.LevelReset, Reason: last.Reason + ": " + last.Message, Deadline: last.EndTime.Add(min(timeout, recovering.Maximum)),
 	}

@@ -45,7 +45,7 @@ func newWorld(t *testing.T, changes ...func(*settings.AppWrapper)) *world {
 	t.Parallel()
 	w := &world{config: settings.Default()}
 	f := &w.config.FaultTolerance
-	f.FailureGracePeriod, f.RetryPausePeriod = settings.Duration(300*time.Millisecond), settings.Duration(100*time.Millisecond)
+	f.FailureGracePeriod.Duration, f.RetryPausePeriod.Duration = 300*time.Millisecond, 100*time.Millisecond
 	for _, change := range changes {
 		change(&w.config)
 	}
