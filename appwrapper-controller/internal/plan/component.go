@@ -36,9 +36,6 @@ func Component(aw *v1beta2.AppWrapper, index int, attempt int32, o Options) (*un
 	if err != nil {
 		return nil, err
 	}
-	if object.GetKind() == "" || object.GetAPIVersion() == "" {
-		return nil, fmt.Errorf("component %d has no kind", index)
-	}
 	if namespace := object.GetNamespace(); namespace != "" && namespace != aw.Namespace {
 		return nil, fmt.Errorf("component %d has a different namespace: %s", index, namespace)
 	}

@@ -30,12 +30,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
-// Limits on the number of pod sets in a workload.
-const (
-	// maxPodSets is Kueue's limit since 0.19. The limit in earlier versions is oldMaxPodSets.
-	maxPodSets    = 18
-	oldMaxPodSets = 8
-)
+// maxPodSets is Kueue's limit on the number of pod sets in a workload, since 0.19.
+const maxPodSets = 18
 
 var componentsPath = field.NewPath("spec", "components")
 
@@ -160,8 +156,6 @@ func (v *createValidator) total() {
 		v.refuse(field.Invalid(componentsPath, len(v.aw.Spec.Components), "components contains no podspecs"))
 	case v.podSets > maxPodSets:
 		v.refuse(field.Invalid(componentsPath, v.podSets, fmt.Sprintf("components contains %v podspecs; at most %v are allowed", v.podSets, maxPodSets)))
-	case v.podSets > oldMaxPodSets:
-		v.warnings = append(v.warnings, fmt.Sprintf("%s: %d pod sets exceed the limit of %d in Kueue before 0.19", componentsPath, v.podSets, oldMaxPodSets))
 	}
 }
 

@@ -94,10 +94,6 @@ func TestInvalidAppWrappersAreRejected(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	nine := MakeAppWrapper("a")
-	for range 9 {
-		nine.Pod("p")
-	}
 	for name, tc := range map[string]struct {
 		aw   *AppWrapper
 		want string
@@ -110,7 +106,6 @@ func TestWarnings(t *testing.T) {
 		"a Job with a longer TTL": {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {ttlSecondsAfterFinished: 60, template: {` + pods + `}}}`), ""},
 		"an MPIJob with a short TTL": {MakeAppWrapper("a").Component(`{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, spec: {runPolicy: {ttlSecondsAfterFinished: 5}, mpiReplicaSpecs: {Worker: {template: {`+pods+`}}}}}`,
 			v1beta2.AppWrapperPodSet{Path: "template.spec.mpiReplicaSpecs.Worker.template"}), "spec.runPolicy.ttlSecondsAfterFinished: an object"},
-		"more pod sets than older Kueue versions allow": {nine, "9 pod sets exceed the limit of 8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			warnings, err := nothing.ValidateCreate(t.Context(), tc.aw.Obj())
