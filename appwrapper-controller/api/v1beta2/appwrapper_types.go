@@ -260,22 +260,22 @@ type Attempt struct {
 type Clocks struct {
 	// attemptStart is when the controller began to create the components. AdmissionGracePeriod and WarmupGracePeriod count from it.
 	// +optional
-	AttemptStart *metav1.MicroTime `json:"attemptStart,omitempty"`
+	AttemptStart metav1.MicroTime `json:"attemptStart,omitzero"`
 	// notReadySince is when pods that had been ready stopped being ready. Both periods then count from it.
 	// +optional
-	NotReadySince *metav1.MicroTime `json:"notReadySince,omitempty"`
+	NotReadySince metav1.MicroTime `json:"notReadySince,omitzero"`
 	// unhealthySince is when the workload became unhealthy. FailureGracePeriod counts from it.
 	// +optional
-	UnhealthySince *metav1.MicroTime `json:"unhealthySince,omitempty"`
+	UnhealthySince metav1.MicroTime `json:"unhealthySince,omitzero"`
 	// deletionStart is when the controller began to remove the components. ForcefulDeletionGracePeriod counts from it.
 	// +optional
-	DeletionStart *metav1.MicroTime `json:"deletionStart,omitempty"`
+	DeletionStart metav1.MicroTime `json:"deletionStart,omitzero"`
 	// deletionEnd is when all components were gone. RetryPausePeriod counts from it.
 	// +optional
-	DeletionEnd *metav1.MicroTime `json:"deletionEnd,omitempty"`
+	DeletionEnd metav1.MicroTime `json:"deletionEnd,omitzero"`
 	// finished is when the workload succeeded or failed. SuccessTTL or DeletionOnFailureGracePeriod counts from it.
 	// +optional
-	Finished *metav1.MicroTime `json:"finished,omitempty"`
+	Finished metav1.MicroTime `json:"finished,omitzero"`
 }
 
 // AppWrapperPhase is a phase of the workload's life cycle.

@@ -19,6 +19,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
@@ -100,7 +102,7 @@ func suspended(f *Facts) *Decision {
 func (d *Decision) begin(f *Facts, message string) {
 	const reason = string(v1beta2.Resuming)
 	d.Next, d.Begins = v1beta2.Resuming, true
-	d.Clocks = Clocks{AttemptStart: f.Now}
+	d.Clocks = v1beta2.Clocks{AttemptStart: metav1.NewMicroTime(f.Now)}
 	d.set(v1beta2.ResourcesDeployed, true, reason, message)
 	d.set(v1beta2.PodsReady, false, reason, message)
 	d.set(v1beta2.Unhealthy, false, reason, message)
@@ -112,7 +114,7 @@ func suspend(f *Facts) *Decision {
 	d.Next = v1beta2.Suspending
 	d.Ends = &End{Reason: string(v1beta2.Suspended), Message: "suspend was set"}
 	if f.Phase != v1beta2.Resetting { // a reset has already started the deletion
-		d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{}
+		d.Clocks.DeletionStart, d.Clocks.DeletionEnd = metav1.MicroTime{}, metav1.MicroTime{}
 	}
 	d.event(false, "ExternallySuspended", string(v1beta2.Suspending), "suspend was set: all components are removed, then the quota is released")
 	return d
@@ -252,12 +254,12 @@ func AfterCreate(f *Facts, o Outcome) *Decision {
 	case o.Err == "":
 		d.Next = v1beta2.Running
 		// The attempt may have started long ago, before a controller outage, so the grace periods of the pods start now.
-		d.Clocks.NotReadySince = f.Now
+		d.Clocks.NotReadySince.Time = f.Now
 		return d
 	case o.Fatal:
 		return f.fail(v1beta2.ReasonCreateFailed, o.Err)
 	case !d.reached(f.Clocks.AttemptStart.Add(f.Parameters.AdmissionGracePeriod.Duration), f.Now):
-		d.waitFor(min(maxCreateRetry, max(minCreateRetry, f.Now.Sub(f.Clocks.AttemptStart))))
+		d.waitFor(min(maxCreateRetry, max(minCreateRetry, f.Now.Sub(f.Clocks.AttemptStart.Time))))
 		return d
 	}
 	return f.resetOrFail(v1beta2.ReasonCreateFailed, o.Err)

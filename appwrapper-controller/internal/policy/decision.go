@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
@@ -42,7 +41,7 @@ type Decision struct {
 	Next v1beta2.AppWrapperPhase
 	// Conditions to write. All others are left unchanged.
 	Conditions           []metav1.Condition
-	Clocks               Clocks
+	Clocks               v1beta2.Clocks
 	Retries, Evacuations int32
 	// Begins reports whether a new attempt starts.
 	Begins bool
@@ -127,7 +126,7 @@ type Facts struct {
 	// Ready is the status of the PodsReady condition.
 	Ready                bool
 	Retries, Evacuations int32
-	Clocks               Clocks
+	Clocks               v1beta2.Clocks
 	// ReadyFor is how long all pods have been ready in this attempt; 0 if they are not.
 	ReadyFor time.Duration
 
@@ -210,28 +209,20 @@ type Evacuation struct {
 	Retry time.Duration
 }
 
-// Clocks are the start times of grace periods; zero if a period has not started.
-type Clocks struct {
-	AttemptStart, NotReadySince, UnhealthySince, DeletionStart, DeletionEnd, Finished time.Time
-}
-
 // ReadClocks returns the clocks from a status. If the status has none, because the upstream controller wrote it or the upstream CRD drops
 // the field, the clocks are derived from the transition times of the conditions.
-func ReadClocks(status *v1beta2.AppWrapperStatus) Clocks {
-	if c := status.Clocks; c != nil {
-		return Clocks{
-			AttemptStart: at(c.AttemptStart), NotReadySince: at(c.NotReadySince), UnhealthySince: at(c.UnhealthySince),
-			DeletionStart: at(c.DeletionStart), DeletionEnd: at(c.DeletionEnd), Finished: at(c.Finished),
-		}
+func ReadClocks(status *v1beta2.AppWrapperStatus) v1beta2.Clocks {
+	if status.Clocks != nil {
+		return *status.Clocks
 	}
-	since := func(kind v1beta2.AppWrapperCondition, to metav1.ConditionStatus) time.Time {
+	since := func(kind v1beta2.AppWrapperCondition, to metav1.ConditionStatus) metav1.MicroTime {
 		c := meta.FindStatusCondition(status.Conditions, string(kind))
 		if c == nil || c.Status != to {
-			return time.Time{}
+			return metav1.MicroTime{}
 		}
-		return c.LastTransitionTime.Time
+		return metav1.NewMicroTime(c.LastTransitionTime.Time)
 	}
-	clocks := Clocks{
+	clocks := v1beta2.Clocks{
 		AttemptStart:   since(v1beta2.ResourcesDeployed, metav1.ConditionTrue),
 		UnhealthySince: since(v1beta2.Unhealthy, metav1.ConditionTrue),
 		DeletionStart:  since(v1beta2.DeletingResources, metav1.ConditionTrue),
@@ -244,24 +235,4 @@ func ReadClocks(status *v1beta2.AppWrapperStatus) Clocks {
 		clocks.Finished = clocks.UnhealthySince
 	}
 	return clocks
-}
-
-// Write returns the clocks for the status; see ReadClocks.
-func (c Clocks) Write() *v1beta2.Clocks {
-	if c == (Clocks{}) {
-		return nil
-	}
-	return &v1beta2.Clocks{
-		AttemptStart: micro(c.AttemptStart), NotReadySince: micro(c.NotReadySince), UnhealthySince: micro(c.UnhealthySince),
-		DeletionStart: micro(c.DeletionStart), DeletionEnd: micro(c.DeletionEnd), Finished: micro(c.Finished),
-	}
-}
-
-func at(t *metav1.MicroTime) time.Time { return ptr.Deref(t, metav1.MicroTime{}).Time }
-
-func micro(t time.Time) *metav1.MicroTime {
-	if t.IsZero() {
-		return nil
-	}
-	return &metav1.MicroTime{Time: t}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func facts(changes ...func(*Facts)) *Facts {
 	p, _ := settings.Read(nil, settings.Default().FaultTolerance)
 	f := &Facts{
 		Now: now, Parameters: p, Phase: v1beta2.Running, Finalizer: true, Deployed: true, Ready: true,
-		Clocks:     Clocks{AttemptStart: now.Add(-time.Hour)},
+		Clocks:     v1beta2.Clocks{AttemptStart: metav1.NewMicroTime(now.Add(-time.Hour))},
 		Components: []Component{{Name: "Job j", Created: true, Presence: Present, Finishes: true, Report: health.Report{State: health.Active}, Pods: 2}},
 	}
 	have(corev1.PodRunning, corev1.PodRunning)(f)
@@ -67,7 +68,7 @@ func elastic(goesOn bool) func(*Facts) {
 }
 
 func unhealthyFor(d time.Duration) func(*Facts) {
-	return func(f *Facts) { f.Clocks.UnhealthySince = f.Now.Add(-d) }
+	return func(f *Facts) { f.Clocks.UnhealthySince.Time = f.Now.Add(-d) }
 }
 
 // condition returns a condition that a decision writes, as Status/Reason.
@@ -82,7 +83,7 @@ func condition(d *Decision, kind v1beta2.AppWrapperCondition) string {
 
 // Each of the six failure conditions, and whether FailureGracePeriod applies to it.
 func TestUnhealthyConditions(t *testing.T) {
-	early := func(f *Facts) { f.Ready, f.Clocks.AttemptStart = false, f.Now.Add(-30*time.Second) }
+	early := func(f *Facts) { f.Ready, f.Clocks.AttemptStart.Time = false, f.Now.Add(-30*time.Second) }
 	for name, tc := range map[string]struct {
 		facts   *Facts
 		next    v1beta2.AppWrapperPhase
@@ -95,13 +96,13 @@ func TestUnhealthyConditions(t *testing.T) {
 		"failed pods within the grace period":      {facts(have("Failed", "Running"), unhealthyFor(59*time.Second)), v1beta2.Running, "True/FoundFailedPods", 0, time.Second},
 		"failed pods after the grace period":       {facts(have("Failed", "Running"), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
 		"a pod and then its replacement failed":    {facts(have("Failed", "Failed", "Running", "Running"), unhealthyFor(time.Minute)), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
-		"a pod that terminates slowly":             {facts(have("Running", "Terminating"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-2 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Running, "False/FoundNoFailedPods", 0, 3 * time.Minute},
-		"a pod that terminates too slowly":         {facts(have("Running", "Terminating"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-6 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Resetting, "True/InsufficientPodsReady", 1, 0},
+		"a pod that terminates slowly":             {facts(have("Running", "Terminating"), early, func(f *Facts) { f.Clocks.AttemptStart.Time = now.Add(-2 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Running, "False/FoundNoFailedPods", 0, 3 * time.Minute},
+		"a pod that terminates too slowly":         {facts(have("Running", "Terminating"), early, func(f *Facts) { f.Clocks.AttemptStart.Time = now.Add(-6 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Resetting, "True/InsufficientPodsReady", 1, 0},
 		"pods that do not exist yet":               {facts(have("Pending"), early), v1beta2.Running, "False/FoundNoFailedPods", 0, 30 * time.Second},
-		"pods that do not exist in time":           {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
-		"pods missing after the grace period":      {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-2 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Resetting, "True/InsufficientPodsReady", 1, 0},
+		"pods that do not exist in time":           {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart.Time = now.Add(-time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
+		"pods missing after the grace period":      {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart.Time = now.Add(-2 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Resetting, "True/InsufficientPodsReady", 1, 0},
 		"pods that are not running yet":            {facts(have("Pending", "Running"), early), v1beta2.Running, "False/FoundNoFailedPods", 0, 4*time.Minute + 30*time.Second},
-		"pods that are not running in time":        {facts(have("Pending", "Running"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-5 * time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
+		"pods that are not running in time":        {facts(have("Pending", "Running"), early, func(f *Facts) { f.Clocks.AttemptStart.Time = now.Add(-5 * time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
 		"a node marked NoExecute, no grace period": {facts(func(f *Facts) { f.Evacuation = &Evacuation{Nodes: []string{"n"}} }), v1beta2.Resetting, "True/AutopilotNoExecute", 0, 0},
 		"a failed component, no grace period":      {facts(states(health.Failed)), v1beta2.Resetting, "True/FailedComponent", 1, 0},
 		"a component deleted by another client":    {facts(func(f *Facts) { f.Components[0].Presence = Absent }), v1beta2.Failed, "True/MissingComponent", 0, 0},
@@ -147,7 +148,7 @@ func TestElasticJobBelowMaximumIsHealthy(t *testing.T) {
 		return facts(have(phases...), func(f *Facts) {
 			least := int32(2)
 			f.Components[0].Pods, f.Components[0].Report.Pods = 4, &least
-			f.Ready, f.Clocks.AttemptStart, f.Clocks.NotReadySince = false, f.Now.Add(-time.Hour), f.Now.Add(-time.Hour)
+			f.Ready, f.Clocks.AttemptStart.Time, f.Clocks.NotReadySince.Time = false, f.Now.Add(-time.Hour), f.Now.Add(-time.Hour)
 		})
 	}
 	for name, tc := range map[string]struct {
@@ -185,10 +186,10 @@ func TestB1JobBetweenWavesHasNotSucceeded(t *testing.T) {
 // B-3: the grace periods start again for a pod that is lost an hour after the start.
 func TestB3GracePeriodsRestartAfterReadiness(t *testing.T) {
 	d := Decide(facts(have("Running")))
-	if d.Next != v1beta2.Running || !d.Clocks.NotReadySince.Equal(now) || condition(d, v1beta2.Unhealthy) != "False/FoundNoFailedPods" {
+	if d.Next != v1beta2.Running || !d.Clocks.NotReadySince.Time.Equal(now) || condition(d, v1beta2.Unhealthy) != "False/FoundNoFailedPods" {
 		t.Errorf("%s, %+v", d.Next, d.Conditions)
 	}
-	d = Decide(facts(have("Running"), func(f *Facts) { f.Ready, f.Clocks.NotReadySince = false, now.Add(-59*time.Second) }))
+	d = Decide(facts(have("Running"), func(f *Facts) { f.Ready, f.Clocks.NotReadySince.Time = false, now.Add(-59*time.Second) }))
 	if d.After != time.Second {
 		t.Errorf("the next reconcile is after %s", d.After)
 	}
@@ -196,7 +197,7 @@ func TestB3GracePeriodsRestartAfterReadiness(t *testing.T) {
 		t.Error("a workload that was scaled down is not ready")
 	}
 	restarting := func(f *Facts) { f.Components[0].Report.Restarting, f.Ready = true, false }
-	if d = Decide(facts(have("Failed", "Running"), restarting, func(f *Facts) { f.Clocks.NotReadySince = now })); condition(d, v1beta2.Unhealthy) != "False/FoundNoFailedPods" {
+	if d = Decide(facts(have("Failed", "Running"), restarting, func(f *Facts) { f.Clocks.NotReadySince.Time = now })); condition(d, v1beta2.Unhealthy) != "False/FoundNoFailedPods" {
 		t.Error("failed pods of a restarting component count")
 	}
 }
@@ -212,8 +213,8 @@ func TestB4FailedPodOfCompleteJob(t *testing.T) {
 func TestB5SuccessTTLStartsAtSuccess(t *testing.T) {
 	p := func(f *Facts) { f.Parameters.SuccessTTL.Duration = time.Minute }
 	d := Decide(facts(states(health.Complete), p))
-	if d.Next != v1beta2.Succeeded || !d.Clocks.Finished.Equal(now) {
-		t.Fatalf("%s at %s", d.Next, d.Clocks.Finished)
+	if d.Next != v1beta2.Succeeded || !d.Clocks.Finished.Time.Equal(now) {
+		t.Fatalf("%s at %s", d.Next, d.Clocks.Finished.Time)
 	}
 	after := facts(p, func(f *Facts) { f.Phase, f.Clocks = v1beta2.Succeeded, d.Clocks })
 	if d := Decide(after); d.Do != Nothing || d.After != time.Minute {
@@ -229,7 +230,7 @@ func TestB5SuccessTTLStartsAtSuccess(t *testing.T) {
 func TestB6DeletionPauseStartsAtFailure(t *testing.T) {
 	p := func(f *Facts) {
 		f.Parameters.DeletionOnFailureGracePeriod.Duration, f.Retries = time.Hour, 3
-		f.Clocks.DeletionStart, f.Clocks.DeletionEnd = now.Add(-2*time.Hour), now.Add(-2*time.Hour)
+		f.Clocks.DeletionStart.Time, f.Clocks.DeletionEnd.Time = now.Add(-2*time.Hour), now.Add(-2*time.Hour)
 	}
 	d := Decide(facts(states(health.Failed), p))
 	after := facts(p, func(f *Facts) { f.Phase, f.Clocks, f.Now = v1beta2.Failed, d.Clocks, now.Add(59*time.Minute) })
@@ -245,7 +246,7 @@ func TestB6DeletionPauseStartsAtFailure(t *testing.T) {
 // B-8: the message names what blocks the removal, and the removal continues.
 func TestB8MessageNamesWhatBlocksDeletion(t *testing.T) {
 	f := facts(func(f *Facts) {
-		f.Phase, f.Clocks.DeletionStart = v1beta2.Resetting, now.Add(-time.Hour)
+		f.Phase, f.Clocks.DeletionStart.Time = v1beta2.Resetting, now.Add(-time.Hour)
 		f.Remains = []Remains{{Name: "Pod a", Pod: true}, {Name: "Pod b", Pod: true}, {Name: "Pod c", Pod: true}, {Name: "Pod d", Pod: true}, {Name: "Job j", Blocked: "finalizer x/y"}}
 	})
 	d := Decide(f)
@@ -274,14 +275,14 @@ func TestB9EvacuationLimit(t *testing.T) {
 func TestB14NewAttemptResetsClocks(t *testing.T) {
 	f := facts(func(f *Facts) {
 		f.Phase, f.Deployed = v1beta2.Resetting, false
-		f.Clocks = Clocks{AttemptStart: now.Add(-time.Hour), UnhealthySince: now.Add(-time.Hour), DeletionStart: now.Add(-time.Hour), DeletionEnd: now.Add(-89 * time.Second)}
+		f.Clocks = v1beta2.Clocks{AttemptStart: metav1.NewMicroTime(now.Add(-time.Hour)), UnhealthySince: metav1.NewMicroTime(now.Add(-time.Hour)), DeletionStart: metav1.NewMicroTime(now.Add(-time.Hour)), DeletionEnd: metav1.NewMicroTime(now.Add(-89 * time.Second))}
 	})
 	if d := Decide(f); d.Next != v1beta2.Resetting || d.After != time.Second {
 		t.Errorf("the pause starts after the removal: phase %s, again after %s", d.Next, d.After)
 	}
 	f.Now = now.Add(time.Second)
 	d := Decide(f)
-	if d.Next != v1beta2.Resuming || d.Clocks != (Clocks{AttemptStart: f.Now}) || condition(d, v1beta2.Unhealthy) != "False/Resuming" {
+	if d.Next != v1beta2.Resuming || d.Clocks != (v1beta2.Clocks{AttemptStart: metav1.NewMicroTime(f.Now)}) || condition(d, v1beta2.Unhealthy) != "False/Resuming" {
 		t.Errorf("%s, %+v, %s", d.Next, d.Clocks, condition(d, v1beta2.Unhealthy))
 	}
 	// If creation keeps failing, the full grace period applies again.
@@ -289,7 +290,7 @@ func TestB14NewAttemptResetsClocks(t *testing.T) {
 	if d := AfterCreate(again, Outcome{Err: "not now"}); d.Next != v1beta2.Resuming {
 		t.Errorf("%s", d.Next)
 	}
-	again.Now = d.Clocks.AttemptStart.Add(time.Minute)
+	again.Now = d.Clocks.AttemptStart.Time.Add(time.Minute)
 	if d := AfterCreate(again, Outcome{Err: "not now"}); d.Next != v1beta2.Resetting || d.Retries != 1 || condition(d, v1beta2.Unhealthy) != "True/CreateFailed" {
 		t.Errorf("%s", d.Next)
 	}
@@ -302,7 +303,7 @@ func TestB14NewAttemptResetsClocks(t *testing.T) {
 // still have their full grace periods.
 func TestPodGracePeriodsStartAtCreation(t *testing.T) {
 	f := facts(have(), func(f *Facts) {
-		f.Phase, f.Ready, f.Clocks = v1beta2.Resuming, false, Clocks{AttemptStart: now.Add(-time.Hour)}
+		f.Phase, f.Ready, f.Clocks = v1beta2.Resuming, false, v1beta2.Clocks{AttemptStart: metav1.NewMicroTime(now.Add(-time.Hour))}
 	})
 	d := AfterCreate(f, Outcome{})
 	if d.Next != v1beta2.Running {
@@ -311,6 +312,14 @@ func TestPodGracePeriodsStartAtCreation(t *testing.T) {
 	f.Phase, f.Clocks, f.Now = d.Next, d.Clocks, now.Add(time.Second)
 	if d = Decide(f); d.Next != v1beta2.Running || condition(d, v1beta2.Unhealthy) != "False/FoundNoFailedPods" {
 		t.Errorf("phase %s, condition %s", d.Next, condition(d, v1beta2.Unhealthy))
+	}
+}
+
+// The CRD does not allow null.
+func TestClocksThatAreNotSetAreOmitted(t *testing.T) {
+	got, err := json.Marshal(&v1beta2.Clocks{Finished: metav1.NewMicroTime(now)})
+	if want := `{"finished":"2026-01-02T03:04:05.000000Z"}`; err != nil || string(got) != want {
+		t.Errorf("%s, want %s (%v)", got, want, err)
 	}
 }
 
@@ -332,7 +341,7 @@ func TestB15SucceededComponentMayBeDeleted(t *testing.T) {
 // B-26: a finished AppWrapper can be deleted after a TTL.
 func TestB26ObjectTTL(t *testing.T) {
 	for _, phase := range []v1beta2.AppWrapperPhase{v1beta2.Succeeded, v1beta2.Failed} {
-		f := facts(func(f *Facts) { f.Phase, f.Deployed, f.Clocks.DeletionEnd = phase, false, now.Add(-time.Hour) })
+		f := facts(func(f *Facts) { f.Phase, f.Deployed, f.Clocks.DeletionEnd.Time = phase, false, now.Add(-time.Hour) })
 		if d := Decide(f); d.Do != Nothing || d.After != 0 {
 			t.Errorf("%s, by default: %d", phase, d.Do)
 		}
@@ -393,14 +402,14 @@ func TestClocksFromConditions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		phase      v1beta2.AppWrapperPhase
 		conditions []metav1.Condition
-		want       Clocks
+		want       v1beta2.Clocks
 	}{
-		"running":   {v1beta2.Running, []metav1.Condition{cond(v1beta2.ResourcesDeployed, "True"), cond(v1beta2.Unhealthy, "False")}, Clocks{AttemptStart: then.Time}},
-		"unhealthy": {v1beta2.Running, []metav1.Condition{cond(v1beta2.Unhealthy, "True")}, Clocks{UnhealthySince: then.Time}},
-		"paused":    {v1beta2.Resetting, []metav1.Condition{cond(v1beta2.ResourcesDeployed, "False")}, Clocks{DeletionEnd: then.Time}},
-		"removing":  {v1beta2.Suspending, []metav1.Condition{cond(v1beta2.DeletingResources, "True")}, Clocks{DeletionStart: then.Time}},
-		"succeeded": {v1beta2.Succeeded, []metav1.Condition{cond(v1beta2.QuotaReserved, "False")}, Clocks{Finished: then.Time}},
-		"failed":    {v1beta2.Failed, []metav1.Condition{cond(v1beta2.Unhealthy, "True")}, Clocks{UnhealthySince: then.Time, Finished: then.Time}},
+		"running":   {v1beta2.Running, []metav1.Condition{cond(v1beta2.ResourcesDeployed, "True"), cond(v1beta2.Unhealthy, "False")}, v1beta2.Clocks{AttemptStart: metav1.NewMicroTime(then.Time)}},
+		"unhealthy": {v1beta2.Running, []metav1.Condition{cond(v1beta2.Unhealthy, "True")}, v1beta2.Clocks{UnhealthySince: metav1.NewMicroTime(then.Time)}},
+		"paused":    {v1beta2.Resetting, []metav1.Condition{cond(v1beta2.ResourcesDeployed, "False")}, v1beta2.Clocks{DeletionEnd: metav1.NewMicroTime(then.Time)}},
+		"removing":  {v1beta2.Suspending, []metav1.Condition{cond(v1beta2.DeletingResources, "True")}, v1beta2.Clocks{DeletionStart: metav1.NewMicroTime(then.Time)}},
+		"succeeded": {v1beta2.Succeeded, []metav1.Condition{cond(v1beta2.QuotaReserved, "False")}, v1beta2.Clocks{Finished: metav1.NewMicroTime(then.Time)}},
+		"failed":    {v1beta2.Failed, []metav1.Condition{cond(v1beta2.Unhealthy, "True")}, v1beta2.Clocks{UnhealthySince: metav1.NewMicroTime(then.Time), Finished: metav1.NewMicroTime(then.Time)}},
 	} {
 		if got := ReadClocks(&v1beta2.AppWrapperStatus{Phase: tc.phase, Conditions: tc.conditions}); got != tc.want {
 			t.Errorf("%s: %+v", name, got)
@@ -445,7 +454,7 @@ func TestFinishedComponentIsNotMissing(t *testing.T) {
 func TestRecoveryDeadlineIsClipped(t *testing.T) {
 	recovers := func(ago time.Duration) *Facts {
 		return facts(have("Failed", "Running"), func(f *Facts) {
-			f.Ready, f.Clocks.NotReadySince = false, now.Add(-ago)
+			f.Ready, f.Clocks.NotReadySince.Time = false, now.Add(-ago)
 			f.Recovering, f.Parameters.GracePeriodMaximum.Duration = now.Add(20*time.Hour), 10*time.Minute
 		})
 	}
@@ -461,7 +470,7 @@ func TestRecoveryDeadlineIsClipped(t *testing.T) {
 func TestPodsOfEachJobWaveMustRun(t *testing.T) {
 	waves := func(progress time.Duration, phases ...corev1.PodPhase) *Facts {
 		return facts(have(phases...), func(f *Facts) {
-			f.Clocks.AttemptStart, f.Pods.Progress = now.Add(-100*time.Hour), now.Add(-progress)
+			f.Clocks.AttemptStart.Time, f.Pods.Progress = now.Add(-100*time.Hour), now.Add(-progress)
 			f.Components[0].Report.Pods, f.Components[0].Report.Active = ptr.To[int32](2), ptr.To[int32](2)
 		})
 	}
@@ -490,10 +499,10 @@ func TestSucceededPodsMayBeDeleted(t *testing.T) {
 				"spec": map[string]any{"parallelism": parallelism, "completions": completions}, "status": map[string]any{"succeeded": succeeded},
 			}}
 			f.Components[0].Report, f.Components[0].Pods, f.Pods.Progress = health.Of(o), int32(parallelism), now
-			f.Clocks.AttemptStart, f.Clocks.NotReadySince = now.Add(-100*time.Hour), time.Time{}
+			f.Clocks.AttemptStart.Time, f.Clocks.NotReadySince.Time = now.Add(-100*time.Hour), time.Time{}
 			f.Ready = ago == 0
 			if !f.Ready {
-				f.Clocks.NotReadySince = now.Add(-ago)
+				f.Clocks.NotReadySince.Time = now.Add(-ago)
 			}
 		})
 	}
@@ -529,7 +538,7 @@ func TestReadyPodsChangeNoMessage(t *testing.T) {
 			phases[i] = "Running"
 		}
 		return Decide(facts(have(phases...), func(f *Facts) {
-			f.Ready, f.Clocks.AttemptStart, f.Components[0].Pods = false, now.Add(-time.Second), 4
+			f.Ready, f.Clocks.AttemptStart.Time, f.Components[0].Pods = false, now.Add(-time.Second), 4
 		})).Conditions
 	}
 	for ready := 1; ready < 4; ready++ {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
@@ -69,7 +71,7 @@ func (f *Facts) terminal(reason string) bool {
 // fail ends the workload permanently.
 func (f *Facts) fail(reason, message string) *Decision {
 	d := f.end(reason, message)
-	d.Next, d.Clocks.Finished = v1beta2.Failed, f.Now
+	d.Next, d.Clocks.Finished.Time = v1beta2.Failed, f.Now
 	next := "all components are removed, then the quota is released"
 	if pause := f.Parameters.DeletionOnFailureGracePeriod.Duration; pause > 0 {
 		next = fmt.Sprintf("components and quota are kept for %s; then %s", pause, next)
@@ -83,11 +85,11 @@ func (f *Facts) end(reason, message string) *Decision {
 	d := f.decision()
 	d.Confirm = true
 	d.Ends = &End{Reason: reason, Message: message}
-	d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{} // left from an earlier removal
+	d.Clocks.DeletionStart, d.Clocks.DeletionEnd = metav1.MicroTime{}, metav1.MicroTime{} // left from an earlier removal
 	d.set(v1beta2.Unhealthy, true, reason, message)
 	d.set(v1beta2.PodsReady, false, string(v1beta2.Resetting), message)
 	if d.Clocks.UnhealthySince.IsZero() {
-		d.Clocks.UnhealthySince = f.Now
+		d.Clocks.UnhealthySince.Time = f.Now
 	}
 	return d
 }
@@ -106,10 +108,10 @@ const (
 func (f *Facts) remove(gone func(*Decision)) *Decision {
 	d := f.decision()
 	if d.Clocks.DeletionStart.IsZero() {
-		d.Clocks.DeletionStart = f.Now
+		d.Clocks.DeletionStart.Time = f.Now
 	}
 	if len(f.Remains) == 0 {
-		d.Clocks.DeletionEnd = f.Now
+		d.Clocks.DeletionEnd.Time = f.Now
 		d.set(v1beta2.DeletingResources, false, v1beta2.ReasonDeletionComplete, "")
 		gone(d)
 		return d

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
@@ -82,8 +83,8 @@ func (f *Facts) succeed() *Decision {
 	d := f.decision()
 	message := fmt.Sprintf("%v pods succeeded and no running, pending, or failed pods", f.Pods.All.Succeeded)
 	d.Confirm = true
-	d.Next, d.Clocks.Finished = v1beta2.Succeeded, f.Now
-	d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{} // of an earlier removal
+	d.Next, d.Clocks.Finished.Time = v1beta2.Succeeded, f.Now
+	d.Clocks.DeletionStart, d.Clocks.DeletionEnd = metav1.MicroTime{}, metav1.MicroTime{} // of an earlier removal
 	d.Ends = &End{Reason: string(v1beta2.Succeeded), Message: "the work is done"}
 	d.set(v1beta2.QuotaReserved, false, string(v1beta2.Succeeded), message)
 	d.set(v1beta2.ResourcesDeployed, true, string(v1beta2.Succeeded), message)
@@ -111,7 +112,7 @@ func (f *Facts) decideByPods() *Decision {
 		f.setRecovering(d, message)
 		return d
 	case d.Clocks.UnhealthySince.IsZero():
-		d.Clocks.UnhealthySince = f.Now
+		d.Clocks.UnhealthySince.Time = f.Now
 	}
 	if d.reached(d.Clocks.UnhealthySince.Add(f.Parameters.FailureGracePeriod.Duration), f.Now) {
 		return f.resetOrFail(reason, fmt.Sprintf("%s (%d failed, %d of %d pods are ready)", message, len(f.failedPods()), t.ready, t.wanted))
@@ -149,10 +150,10 @@ func (f *Facts) findPodProblem(d *Decision, t tally) (reason, message string) {
 
 // notReadySince returns the time at which the pods were requested or at which they last stopped being ready, whichever is later.
 func (f *Facts) notReadySince(d *Decision) time.Time {
-	if d.Clocks.NotReadySince.After(d.Clocks.AttemptStart) {
-		return d.Clocks.NotReadySince
+	if d.Clocks.NotReadySince.After(d.Clocks.AttemptStart.Time) {
+		return d.Clocks.NotReadySince.Time
 	}
-	return d.Clocks.AttemptStart
+	return d.Clocks.AttemptStart.Time
 }
 
 // recoveringUntil returns the time until which to wait for a component's own recovery: its deadline, but at most GracePeriodMaximum.
@@ -231,12 +232,12 @@ func (f *Facts) tally() tally {
 func (f *Facts) setReady(d *Decision, t tally) {
 	if t.ready >= t.wanted {
 		d.BecameReady = !f.Ready
-		d.Clocks.NotReadySince = time.Time{}
+		d.Clocks.NotReadySince = metav1.MicroTime{}
 		d.set(v1beta2.PodsReady, true, v1beta2.ReasonSufficientPodsReady, "all pods are running or have succeeded")
 		return
 	}
 	if f.Ready {
-		d.Clocks.NotReadySince = f.Now
+		d.Clocks.NotReadySince.Time = f.Now
 	}
 	d.set(v1beta2.PodsReady, false, v1beta2.ReasonInsufficientPodsReady, "not all pods are running yet")
 }
@@ -255,7 +256,7 @@ func (f *Facts) setRecovering(d *Decision, message string) {
 
 // setHealthy marks the workload as healthy, unless its evacuation must wait.
 func (f *Facts) setHealthy(d *Decision) {
-	d.Clocks.UnhealthySince = time.Time{}
+	d.Clocks.UnhealthySince = metav1.MicroTime{}
 	if e := f.Evacuation; e != nil {
 		d.set(v1beta2.Unhealthy, true, v1beta2.ReasonAutopilotNoExecute, e.Message+"; "+e.Held)
 		d.waitFor(e.Retry)

@@ -53,7 +53,7 @@ func (s *scope) readSpecAndStatus(now time.Time, config settings.AppWrapper) {
 	f.Deployed = meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.ResourcesDeployed))
 	f.Ready = meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady))
 	f.Clocks = policy.ReadClocks(&aw.Status)
-	f.ReadyFor = readyFor(aw, f.Ready, f.Clocks.NotReadySince, now)
+	f.ReadyFor = readyFor(aw, f.Ready, f.Clocks.NotReadySince.Time, now)
 	f.EvacuationLimit = config.NodeHealth.EvacuationLimit
 }
 
@@ -99,7 +99,7 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) er
 			return err
 		}
 		if c.meta == nil { // looked up after the read, because the object may have been deleted in the meantime
-			c.report = r.kinds.finalReport(s.aw.UID, c.ref, s.facts.Clocks.AttemptStart)
+			c.report = r.kinds.finalReport(s.aw.UID, c.ref, s.facts.Clocks.AttemptStart.Time)
 		}
 		s.components = append(s.components, c)
 		s.facts.Components = append(s.facts.Components, s.component(i, c))

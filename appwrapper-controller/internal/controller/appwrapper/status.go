@@ -46,7 +46,10 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope) error {
 func (s *scope) record(d *policy.Decision) {
 	status := s.status
 	status.Phase, status.Retries, status.Evacuations = d.Next, d.Retries, d.Evacuations
-	status.Clocks = d.Clocks.Write()
+	status.Clocks = nil
+	if d.Clocks != (v1beta2.Clocks{}) {
+		status.Clocks = &d.Clocks
+	}
 	if s.facts.Unreviewed == "" {
 		meta.RemoveStatusCondition(&status.Conditions, string(v1beta2.AccessReviewed))
 	}
@@ -115,7 +118,7 @@ func (s *scope) recordAttempt(d *policy.Decision) {
 	case d.Begins || resets && d.Next == v1beta2.Suspending && d.Ends != nil:
 		attempts = append(attempts, v1beta2.Attempt{Number: number + 1, StartTime: now})
 	case n == 0 && (d.BecameReady || d.Ends != nil): // started by the upstream controller
-		attempts = []v1beta2.Attempt{{Number: number, StartTime: metav1.NewTime(s.facts.Clocks.AttemptStart)}}
+		attempts = []v1beta2.Attempt{{Number: number, StartTime: metav1.NewTime(s.facts.Clocks.AttemptStart.Time)}}
 	case n == 0:
 		return
 	}
