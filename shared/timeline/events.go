@@ -77,9 +77,6 @@ func ofEvents(w Workload, known []Entry) []Entry {
 			if pod, cause, found := podIn(ev.Note); found {
 				e.Cause, e.Worker = cause, strings.TrimPrefix(pod, ev.Name+"-")
 			}
-			if abandoned(ev, w.Events) {
-				e.Result = workerAbandoned
-			}
 		case InPlace, Recreation:
 			e.Count, e.Limit = countIn(ev.Note)
 			e.Cause, _, _ = strings.Cut(ev.Note, ";")
@@ -101,15 +98,6 @@ func podIn(note string) (pod, rest string, found bool) {
 	pod, rest, found = strings.Cut(strings.TrimPrefix(note, "Pod: "), " ")
 	pod = strings.TrimSuffix(pod, ":")
 	return pod[strings.LastIndexByte(pod, '.')+1:], rest, found
-}
-
-// abandoned reports whether another event says that the same worker is no longer replaced.
-func abandoned(ev Event, all []Event) bool {
-	pod, _, _ := podIn(ev.Note)
-	return slices.ContainsFunc(all, func(other Event) bool {
-		about, _, _ := podIn(other.Note)
-		return other.Reason == "WorkerAbandoned" && other.Kind == ev.Kind && other.Name == ev.Name && other.At.Sub(ev.At).Abs() <= sameMoment && about == pod
-	})
 }
 
 // countIn parses the text "restart 2 of 5" in a note.
