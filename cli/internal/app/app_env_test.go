@@ -194,7 +194,7 @@ func TestWhyPodIsNotMoved(t *testing.T) {
 	ns := wrapped(t)
 	text, err := holdfast(t, ns, "why", "train-workers-0-0-abcde")
 	ok(t, err)
-	says(t, text, "Job train-workers-0 < JobSet train < AppWrapper whole", "none of its owners has the annotation schedulingRetries")
+	says(t, text, "Job train-workers-0 < JobSet train < AppWrapper whole", "none of its owners has a valid annotation schedulingRetries")
 }
 
 func TestTopAndItsFormats(t *testing.T) {

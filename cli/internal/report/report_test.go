@@ -303,9 +303,9 @@ func TestVerdictUsesTheNearestValidAnnotation(t *testing.T) {
 		"invalid, then valid":   {chain(annotated("Job", "x"), annotated("JobSet", "3"), annotated("AppWrapper", "")), "0 of 3 moves are used"},
 		"with spaces":           {chain(annotated("Job", " 2 ")), "0 of 2 moves are used"},
 		"more than the maximum": {chain(annotated("Job", "99999999999")), "0 of 10000 moves are used"},
-		"negative":              {chain(annotated("Job", "-1")), byDefault + "schedulingRetries of Job a is not a non-negative integer"},
+		"negative":              {chain(annotated("Job", "-1")), byDefault + "none of its owners has a valid annotation schedulingRetries"},
 		"copied to a ReplicaSet": {
-			chain(annotated("ReplicaSet", "2"), annotated("Deployment", "")), byDefault + "none of its owners has the annotation schedulingRetries",
+			chain(annotated("ReplicaSet", "2"), annotated("Deployment", "")), byDefault + "none of its owners has a valid annotation schedulingRetries",
 		},
 		"ReplicaSet without Deployment": {chain(annotated("ReplicaSet", "2")), "0 of 2 moves are used"},
 	} {

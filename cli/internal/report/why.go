@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -43,7 +42,6 @@ type Note struct {
 const (
 	decisionAnnotation = "holdfast.dev/rescheduling-decision"
 	hostsAnnotation    = "sigs.k8s.io/scheduledHosts"
-	retriesAnnotation  = "schedulingRetries"
 )
 
 // WhyOf explains what is happening to a pod as of `now`.
@@ -145,17 +143,12 @@ func verdict(p *read.Pod, list []Note, now time.Time) string {
 		return bareVerdict(p)
 	}
 	moves, _ := timeline.Moves(p.Owners[len(p.Owners)-1].GetAnnotations())
-	problem := ""
 	for _, o := range owners {
 		if _, allowed := timeline.Moves(o.GetAnnotations()); allowed >= 0 {
 			return movesVerdict(moves, allowed)
 		}
-		if _, asked := o.GetAnnotations()[retriesAnnotation]; asked {
-			problem = cmp.Or(problem, "schedulingRetries of "+o.GetKind()+" "+o.GetName()+" is not a non-negative integer")
-		}
 	}
-	return "it is not moved, unless the rescheduler's defaultRetries applies: " +
-		cmp.Or(problem, "none of its owners has the annotation schedulingRetries")
+	return "it is not moved, unless the rescheduler's defaultRetries applies: none of its owners has a valid annotation schedulingRetries"
 }
 
 // withOwnAnnotations returns the owners whose annotations apply. A Deployment copies its annotations to its ReplicaSets, so only a root
