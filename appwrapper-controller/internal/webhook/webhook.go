@@ -218,38 +218,24 @@ func (w appWrappers) Default(ctx context.Context, aw *v1beta2.AppWrapper) error 
 	}
 	metav1.SetMetaDataLabel(&aw.ObjectMeta, v1beta2.UserLabel, labelValue(request.UserInfo.Username))
 	metav1.SetMetaDataLabel(&aw.ObjectMeta, v1beta2.UserIDLabel, labelValue(request.UserInfo.UID))
-	declare(aw)
 	delete(aw.Annotations, review.Annotation)
-	if w.access == nil {
-		return nil
-	}
 	for i := range aw.Spec.Components {
-		object, err := podset.Decode(&aw.Spec.Components[i])
+		c := &aw.Spec.Components[i]
+		object, err := podset.Decode(c)
 		if err != nil {
 			return nil // without a signature; the validation rejects it
+		}
+		if sets, err := podset.Declare(object); err == nil && len(sets) > 0 && len(c.DeclaredPodSets) == 0 { // the validation reports the error
+			c.DeclaredPodSets = sets
 		}
 		if err := w.checkAccess(ctx, request.UserInfo, aw.Namespace, object.GroupVersionKind(), componentsPath.Index(i).Child("template")); err != nil {
 			return err
 		}
 	}
-	return w.reviews.Stamp(aw, time.Now())
-}
-
-// declare adds missing pod sets. It skips invalid components, which the validation reports.
-func declare(aw *v1beta2.AppWrapper) {
-	for i := range aw.Spec.Components {
-		c := &aw.Spec.Components[i]
-		if len(c.DeclaredPodSets) > 0 {
-			continue
-		}
-		object, err := podset.Decode(c)
-		if err != nil {
-			continue
-		}
-		if sets, err := podset.Declare(object); err == nil && len(sets) > 0 {
-			c.DeclaredPodSets = sets
-		}
+	if w.access == nil {
+		return nil
 	}
+	return w.reviews.Stamp(aw, time.Now())
 }
 
 var notInLabels = regexp.MustCompile(`[^-_.a-zA-Z0-9]`)
@@ -261,8 +247,11 @@ func labelValue(name string) string {
 }
 
 // checkAccess returns an error if the user may not create objects of the kind in the namespace. The controller itself has that permission,
-// and must not let users bypass their own.
+// and must not let users bypass their own. checkAccess returns nil if the check is off.
 func (w appWrappers) checkAccess(ctx context.Context, user authenticationv1.UserInfo, namespace string, kind schema.GroupVersionKind, path *field.Path) *field.Error {
+	if w.access == nil {
+		return nil
+	}
 	mapping, err := w.access.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
 		return field.Invalid(path, kind.String(), "the cluster does not serve this kind")
