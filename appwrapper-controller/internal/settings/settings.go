@@ -115,7 +115,8 @@ var effects = map[corev1.TaintEffect]signals.Effect{
 	corev1.TaintEffectNoExecute:        signals.Evacuate,
 }
 
-// Table returns all signals: those of Autopilot in the order of resources, then the operator's own.
+// Table returns all signals: those of Autopilot in the order of resources, then the operator's own. Without MonitorNodes, a signal does not
+// evacuate nodes, but new pods still avoid them.
 func (a AppWrapper) Table() signals.Table {
 	var table signals.Table
 	for _, resource := range slices.Sorted(maps.Keys(a.Autopilot.ResourceTaints)) {
@@ -128,7 +129,13 @@ func (a AppWrapper) Table() signals.Table {
 			})
 		}
 	}
-	return append(table, a.NodeHealth.Signals...)
+	table = append(table, a.NodeHealth.Signals...)
+	for i := range table {
+		if table[i].Effect == signals.Evacuate && !a.Autopilot.MonitorNodes {
+			table[i].Effect = signals.Avoid
+		}
+	}
+	return table
 }
 
 // Duration is written as "5m". A number of nanoseconds, the only format that the upstream controller supports, is also accepted.

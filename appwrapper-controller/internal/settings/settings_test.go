@@ -114,8 +114,13 @@ func TestDefaultSignals(t *testing.T) {
 		{Name: "autopilot.ibm.com/gpuhealth=ERR", Label: &signals.Label{Key: autopilotLabel, Values: []string{"ERR"}}, Resources: []corev1.ResourceName{gpu}, Effect: signals.Avoid},
 		{Name: "autopilot.ibm.com/gpuhealth=EVICT", Label: &signals.Label{Key: autopilotLabel, Values: []string{"EVICT"}}, Resources: []corev1.ResourceName{gpu}, Effect: signals.Evacuate},
 	}
-	if diff := cmp.Diff(want, Default().Table()); diff != "" {
+	config := Default()
+	if diff := cmp.Diff(want, config.Table()); diff != "" {
 		t.Error(diff)
+	}
+	config.Autopilot.MonitorNodes, want[1].Effect = false, signals.Avoid
+	if diff := cmp.Diff(want, config.Table()); diff != "" {
+		t.Error("without evacuations:", diff)
 	}
 }
 

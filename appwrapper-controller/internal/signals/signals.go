@@ -92,18 +92,6 @@ func (s Signal) Concerns(requests map[corev1.ResourceName]bool) bool {
 	return len(s.Resources) == 0 || slices.ContainsFunc(s.Resources, func(r corev1.ResourceName) bool { return requests[r] })
 }
 
-// WithoutEvacuation returns the table with Evacuate replaced by Avoid, for operators who do not want running pods to be moved.
-func (t Table) WithoutEvacuation() Table {
-	out := make(Table, len(t))
-	for i, s := range t {
-		if s.Effect == Evacuate {
-			s.Effect = Avoid
-		}
-		out[i] = s
-	}
-	return out
-}
-
 // Unhealthy returns the signal triggered by the device health of a pod, or nil. Devices from resource claims trigger only signals without
 // resources.
 func (t Table) Unhealthy(status *corev1.PodStatus) *Signal {

@@ -137,9 +137,6 @@ func TestUnhealthyDevices(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if table.WithoutEvacuation().Unhealthy(status(gpu, corev1.ResourceHealthStatusUnhealthy)) != nil {
-		t.Error("WithoutEvacuation returns a table that evacuates pods")
-	}
 }
 
 func TestInvalidSignals(t *testing.T) {

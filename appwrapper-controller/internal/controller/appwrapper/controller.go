@@ -82,17 +82,13 @@ type Reconciler struct {
 }
 
 func New(o Options) *Reconciler {
-	table := o.Config.Table()
-	if !o.Config.Autopilot.MonitorNodes {
-		table = table.WithoutEvacuation()
-	}
 	return &Reconciler{
 		Options: o,
 		kinds: &kinds{
 			cache: o.Wrapped, pods: o.Client, live: o.Live, discovery: o.Discovery, finished: lru.New(maxFinishedObjects),
 			watched: map[schema.GroupVersionKind]cache.Informer{},
 		},
-		signals:     table,
+		signals:     o.Config.Table(),
 		evacuations: &evacuations{reader: o.Client, limit: o.Config.NodeHealth.MaxSimultaneousEvacuations},
 	}
 }
