@@ -67,8 +67,6 @@ var WebhookCertificateEnd = gauge("holdfast_webhook_certificate_not_after_second
 
 // Metrics of the AppWrapper manager.
 var (
-	GracePeriods = counter("appwrapper_failure_grace_periods_total",
-		"Failure grace periods that ended, by whether the workload had recovered.", "outcome").of(AppWrapperManager)
 	Phases = counter("appwrapper_phase_total", "Transitions of AppWrappers into a phase.", "namespace", "phase").of(AppWrapperManager)
 	// QuotaHeld is computed on each scrape.
 	QuotaHeld = gauge("appwrapper_quota_held_pods",

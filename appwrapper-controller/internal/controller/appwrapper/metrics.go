@@ -17,14 +17,8 @@ import (
 // Metrics holds the counters of the controller. No label contains the name of an object.
 type Metrics struct{ meter.Counters }
 
-const (
-	recovered = "recovered"
-	expired   = "expired"
-)
-
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := &Metrics{meter.NewCounters(registerer, series.Phases, series.Resets, series.GracePeriods)}
-	m.Zero(series.GracePeriods, recovered, expired)
+	m := &Metrics{meter.NewCounters(registerer, series.Phases, series.Resets)}
 	for _, end := range policy.Resets {
 		m.Zero(series.Resets, resetLabels(end)...)
 	}
@@ -42,14 +36,6 @@ func (m *Metrics) count(s *scope, d *policy.Decision, before v1beta2.AppWrapperP
 	}
 	if d.Ends != nil && d.Next == v1beta2.Resetting {
 		m.Inc(series.Resets, resetLabels(*d.Ends)...)
-	}
-	if before == v1beta2.Running && !s.facts.Clocks.UnhealthySince.IsZero() {
-		switch {
-		case d.Ends != nil && d.Next != v1beta2.Suspending && d.Next != v1beta2.Succeeded && d.Next != v1beta2.Terminating:
-			m.Inc(series.GracePeriods, expired)
-		case d.Clocks.UnhealthySince.IsZero():
-			m.Inc(series.GracePeriods, recovered)
-		}
 	}
 }
 
