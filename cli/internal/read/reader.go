@@ -24,8 +24,27 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// ErrNotFound means that no object of a known kind has the name.
-var ErrNotFound = errors.New("not found")
+var (
+	// ErrNotFound means that no object of a known kind has the name.
+	ErrNotFound  = errors.New("not found")
+	ErrForbidden = errors.New("no permission")
+)
+
+// Forbidden lists missing permissions, such as "list pods". The affected objects are unknown.
+type Forbidden []string
+
+// record reports whether the error is a missing permission, and records it.
+func (f *Forbidden) record(err error, verb, resource string) bool {
+	if !apierrors.IsForbidden(err) {
+		return false
+	}
+	if right := verb + " " + resource; !slices.Contains(*f, right) {
+		*f = append(*f, right)
+	}
+	return true
+}
+
+func (f Forbidden) String() string { return strings.Join(f, ", ") }
 
 type Reader struct {
 	Client dynamic.Interface
