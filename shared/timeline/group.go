@@ -71,7 +71,7 @@ func numberRestarts(entries []history.Entry, charged, early int32, whole bool) [
 // ends returns an entry for the end of the workload, according to its conditions.
 func ends(o Object, finished ...string) []Entry {
 	if c := o.True("Failed"); c != nil {
-		return []Entry{{At: c.Since, Object: o.String(), What: Failed, Cause: joined(c.Reason, c.Message)}}
+		return []Entry{{At: c.Since, Object: o.String(), What: Failed, Cause: Joined(c.Reason, c.Message)}}
 	}
 	if c := o.True(finished...); c != nil {
 		return []Entry{{At: c.Since, Object: o.String(), What: Finished}}
@@ -79,7 +79,8 @@ func ends(o Object, finished ...string) []Entry {
 	return nil
 }
 
-func joined(reason, message string) string {
+// Joined returns a reason and a message as one text. Either may be empty.
+func Joined(reason, message string) string {
 	if message == "" || reason == "" {
 		return reason + message
 	}
@@ -181,7 +182,7 @@ func ofAppWrapper(o Object, now time.Time) []Entry {
 		if a.End.IsZero() {
 			continue
 		}
-		e := Entry{At: a.End, Object: o.String(), Cause: joined(a.Reason, a.Message), Node: strings.Join(a.Nodes, ",")}
+		e := Entry{At: a.End, Object: o.String(), Cause: Joined(a.Reason, a.Message), Node: strings.Join(a.Nodes, ",")}
 		last := i == len(aw.Attempts)-1
 		switch {
 		case a.Reason == "Succeeded":

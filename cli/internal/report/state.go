@@ -34,7 +34,7 @@ func state(s Status, w *read.Workload, t timeline.Workload, missing int) (State,
 		return Recovering, fmt.Sprintf("recovery level %d, until %s at the latest: %s", s.Recovery.Level, s.Recovery.Deadline.UTC().Format(time.RFC3339), s.Recovery.Reason)
 	}
 	if c := notInSync(t); c != nil {
-		return Waiting, c.Reason + ": " + c.Message
+		return Waiting, timeline.Joined(c.Reason, c.Message)
 	}
 	elastic := false
 	for _, o := range t.Objects {
@@ -134,10 +134,7 @@ func phase(o timeline.Object) string {
 // Unhealthy condition.
 func failure(o timeline.Object, failed *timeline.Condition) string {
 	c := cmp.Or(failed, o.Condition("Unhealthy"), &timeline.Condition{})
-	if c.Message == "" {
-		return c.Reason
-	}
-	return c.Reason + ": " + c.Message
+	return timeline.Joined(c.Reason, c.Message)
 }
 
 const (
