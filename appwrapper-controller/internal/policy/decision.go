@@ -205,8 +205,6 @@ type Evacuation struct {
 	Message string
 	// Held is why the evacuation must wait; empty if it does not.
 	Held string
-	// Retry is the time until a waiting evacuation is retried.
-	Retry time.Duration
 }
 
 // ReadClocks returns the clocks from a status. If the status has none, because the upstream controller wrote it or the upstream CRD drops

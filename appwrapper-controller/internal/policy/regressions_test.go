@@ -111,7 +111,7 @@ func TestUnhealthyConditions(t *testing.T) {
 		"no reset is left":                         {facts(states(health.Failed), func(f *Facts) { f.Retries = 3 }), v1beta2.Failed, "True/FailedComponent", 3, 0},
 		"the last reset":                           {facts(states(health.Failed), func(f *Facts) { f.Retries = 2 }), v1beta2.Resetting, "True/FailedComponent", 3, 0},
 		"an evacuation at the retry limit":         {facts(func(f *Facts) { f.Retries, f.Evacuation = 3, &Evacuation{} }), v1beta2.Failed, "True/AutopilotNoExecute", 3, 0},
-		"an evacuation that must wait":             {facts(func(f *Facts) { f.Evacuation = &Evacuation{Held: "busy", Retry: time.Second} }), v1beta2.Running, "True/AutopilotNoExecute", 0, time.Second},
+		"an evacuation that must wait":             {facts(func(f *Facts) { f.Evacuation = &Evacuation{Held: "busy"} }), v1beta2.Running, "True/AutopilotNoExecute", 0, evacuationPoll},
 		"a terminal exit code":                     {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.TerminalExitCodes = []int32{3} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
 		"an exit code that is not retryable":       {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{4} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
 		"a retryable exit code":                    {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{3} }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
@@ -120,8 +120,8 @@ func TestUnhealthyConditions(t *testing.T) {
 		"a failed pod that leaves too few pods":    {facts(have("Failed"), elastic(false), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
 		"recovered by its own controller":          {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Running, "False/RecoveringBelow", 0, time.Minute},
 		"recovered while its evacuation waits": {facts(have("Failed", "Running"), func(f *Facts) {
-			f.Recovering, f.Evacuation = now.Add(time.Minute), &Evacuation{Held: "busy", Retry: time.Second}
-		}), v1beta2.Running, "True/AutopilotNoExecute", 0, time.Second},
+			f.Recovering, f.Evacuation = now.Add(time.Minute), &Evacuation{Held: "busy"}
+		}), v1beta2.Running, "True/AutopilotNoExecute", 0, evacuationPoll},
 		"a bad node does not wait for a recovery":  {facts(have("Failed", "Running"), func(f *Facts) { f.Recovering, f.Evacuation = now.Add(time.Minute), &Evacuation{} }), v1beta2.Resetting, "True/AutopilotNoExecute", 0, 0},
 		"the grace period begins after a recovery": {facts(have("Failed", "Running"), func(f *Facts) { f.Recovering = now }), v1beta2.Running, "True/FoundFailedPods", 0, time.Minute},
 		"a failed component cannot recover":        {facts(states(health.Failed), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Resetting, "True/FailedComponent", 1, 0},

@@ -254,12 +254,15 @@ func (f *Facts) setRecovering(d *Decision, message string) {
 	}
 }
 
+// evacuationPoll is the retry interval of a waiting evacuation.
+const evacuationPoll = 5 * time.Second
+
 // setHealthy marks the workload as healthy, unless its evacuation must wait.
 func (f *Facts) setHealthy(d *Decision) {
 	d.Clocks.UnhealthySince = metav1.MicroTime{}
 	if e := f.Evacuation; e != nil {
 		d.set(v1beta2.Unhealthy, true, v1beta2.ReasonAutopilotNoExecute, e.Message+"; "+e.Held)
-		d.waitFor(e.Retry)
+		d.waitFor(evacuationPoll)
 		return
 	}
 	d.set(v1beta2.Unhealthy, false, v1beta2.ReasonFoundNoFailedPods, "")

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -69,13 +68,11 @@ func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 	e.Message = fmt.Sprintf("pods are running on bad nodes: %s (%s)", strings.Join(first(e.Nodes, 4), ", "), strings.Join(first(slices.Sorted(maps.Keys(why)), 4), ", "))
 	s.facts.Evacuation = e
 	if placedByTopology(s.aw) {
-		e.Held, e.Retry = "Kueue placed the pods by topology and would choose the same nodes after a reset: Kueue replaces such nodes itself", safetyPoll
+		e.Held = "Kueue placed the pods by topology and would choose the same nodes after a reset: Kueue replaces such nodes itself"
 		return nil
 	}
 	var err error
-	if e.Held, err = r.evacuations.admit(ctx, s.aw); e.Held != "" {
-		e.Retry = evacuationPoll
-	}
+	e.Held, err = r.evacuations.admit(ctx, s.aw)
 	return err
 }
 
@@ -146,9 +143,6 @@ func first(list []string, n int) []string {
 	}
 	return append(slices.Clone(list[:n]), "...")
 }
-
-// evacuationPoll is the retry interval of a waiting evacuation.
-const evacuationPoll = 5 * time.Second
 
 // evacuations limits how many workloads are evacuated at the same time, so that incorrect labels on all nodes do not reset all workloads
 // at once. The count is derived from the statuses, so the limit also holds after a restart.
