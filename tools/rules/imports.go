@@ -86,7 +86,7 @@ var rules = []rule{
 	},
 	{
 		packages: []string{
-			"elastic-operator/internal/rendezvous/tcpstore", "elastic-operator/internal/rendezvous/pickle", "elastic-operator/internal/rendezvous/flat",
+			"elastic-operator/internal/rendezvous/tcpstore", "elastic-operator/internal/rendezvous/flat",
 			"elastic-operator/internal/rendezvous/state",
 		},
 		deps: []string{"k8s.io/", "sigs.k8s.io/", "net$", "net/http$"},

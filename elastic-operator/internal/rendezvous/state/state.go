@@ -11,8 +11,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/pickle"
 )
 
 // ErrUnreadable is returned for a state that cannot be parsed. Future versions of torch may use a different format.
@@ -36,14 +34,14 @@ func Parse(text string) (State, error) {
 	if err != nil || o == nil {
 		return State{}, err
 	}
-	round, ok1 := o.Attribute("round").(int64)
-	complete, ok2 := o.Attribute("complete").(pickle.Bool)
-	closed, ok3 := o.Attribute("closed").(pickle.Bool)
-	joined, ok4 := o.Attribute("participants").(*pickle.Dict)
-	if !ok1 || !ok2 || !ok3 || !ok4 {
+	round, ok1 := o.attribute("round").(int64)
+	complete, ok2 := o.attribute("complete").(boolean)
+	closed, ok3 := o.attribute("closed").(boolean)
+	joined, ok4 := o.attribute("participants").(*collection)
+	if !ok1 || !ok2 || !ok3 || !ok4 || !joined.dictionary {
 		return State{}, fmt.Errorf("%w: an attribute is missing", ErrUnreadable)
 	}
-	return State{Round: round, Complete: complete.Value, Closed: closed.Value, Participants: len(joined.Keys), Waiting: size(o, "wait_list")}, nil
+	return State{Round: round, Complete: complete.value, Closed: closed.value, Participants: len(joined.items) / 2, Waiting: size(o, "wait_list")}, nil
 }
 
 // Open returns the state with the closed flag cleared. Everything else is unchanged.
@@ -55,16 +53,16 @@ func Open(text string) (string, error) {
 	if o == nil {
 		return text, nil
 	}
-	closed, ok := o.Attribute("closed").(pickle.Bool)
+	closed, ok := o.attribute("closed").(boolean)
 	if !ok {
 		return "", fmt.Errorf("%w: the attribute closed is missing", ErrUnreadable)
 	}
-	raw[closed.At] = pickle.OpFalse
+	raw[closed.at] = opFalse
 	return base64.StdEncoding.EncodeToString(raw), nil
 }
 
 // decode returns the pickle and the object that it contains. Both are nil if there is no state yet.
-func decode(text string) ([]byte, *pickle.Object, error) {
+func decode(text string) ([]byte, *instance, error) {
 	if text == "" || text == Sentinel {
 		return nil, nil, nil
 	}
@@ -72,11 +70,11 @@ func decode(text string) ([]byte, *pickle.Object, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	v, err := pickle.Read(raw)
+	v, err := read(raw)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	o, ok := v.(*pickle.Object)
+	o, ok := v.(*instance)
 	if !ok {
 		return nil, nil, fmt.Errorf("%w: it is not an object", ErrUnreadable)
 	}
@@ -84,15 +82,15 @@ func decode(text string) ([]byte, *pickle.Object, error) {
 }
 
 // size returns the number of items of an attribute that is a set. Before pickle protocol 4, a set is encoded as a call with a list.
-func size(o *pickle.Object, name string) int {
-	v := o.Attribute(name)
-	if call, ok := v.(*pickle.Object); ok {
-		if args, ok := call.Args.(pickle.Tuple); ok && len(args) == 1 {
-			v = args[0]
+func size(o *instance, name string) int {
+	v := o.attribute(name)
+	if call, ok := v.(*instance); ok {
+		if args, ok := call.args.(*collection); ok && len(args.items) == 1 {
+			v = args.items[0]
 		}
 	}
-	if set, ok := v.(*pickle.List); ok {
-		return len(set.Items)
+	if set, ok := v.(*collection); ok {
+		return len(set.items)
 	}
 	return 0
 }
