@@ -86,8 +86,7 @@ var rules = []rule{
 	},
 	{
 		packages: []string{
-			"elastic-operator/internal/rendezvous/tcpstore", "elastic-operator/internal/rendezvous/flat",
-			"elastic-operator/internal/rendezvous/state",
+			"elastic-operator/internal/rendezvous/tcpstore", "elastic-operator/internal/rendezvous/state",
 		},
 		deps: []string{"k8s.io/", "sigs.k8s.io/", "net$", "net/http$"},
 		why:  "these packages perform no I/O",

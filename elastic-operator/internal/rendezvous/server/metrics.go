@@ -27,7 +27,9 @@ func newMetrics(s *Server) meter.Counters {
 		series.RendezvousAccepted, series.RendezvousRequests, series.RendezvousRefused, series.RendezvousRounds, series.RendezvousOpened)
 	m.Zero(series.RendezvousAccepted, string(tcpstore.Classic), string(tcpstore.Validated))
 	for _, op := range tcpstore.Ops[tcpstore.Validated] { // includes those of the classic dialect
-		m.Zero(series.RendezvousRequests, string(op))
+		if op != tcpstore.OpNone {
+			m.Zero(series.RendezvousRequests, string(op))
+		}
 	}
 	m.Zero(series.RendezvousRefused, refusedConnections, refusedProtocol, refusedMessage, refusedJob, refusedQuota, refusedSlow)
 	m.Zero(series.RendezvousOpened, agentLeft, jobNotDone)

@@ -34,7 +34,7 @@ func (s *Server) observe(id string) {
 		s.runs[id] = r
 		s.dropOldRuns()
 	}
-	text, _ := s.store.Get(state.KeyOf(id))
+	text := s.store.values[state.KeyOf(id)]
 	now, err := state.Parse(string(text))
 	before := r.state
 	if r.unreadable = err != nil; r.unreadable {
@@ -64,7 +64,7 @@ func (s *Server) observe(id string) {
 // decide returns the time at which to reopen a closed rendezvous, and the reason.
 func (s *Server) decide(id string, r *run) (time.Time, string) {
 	var names []string
-	for _, key := range s.store.Keys() {
+	for key := range s.store.values {
 		if k, ok := state.ParseKey(key, s.config.RunID); ok && k.RunID == id && k.Round == r.state.Round {
 			names = append(names, k.Name)
 		}
@@ -100,12 +100,12 @@ func (s *Server) reopen(id string) {
 
 // writeOpen writes the state with the closed flag cleared.
 func (s *Server) writeOpen(id string) error {
-	text, _ := s.store.Get(state.KeyOf(id))
+	text := s.store.values[state.KeyOf(id)]
 	opened, err := state.Open(string(text))
 	if err != nil {
 		return err
 	}
-	return s.store.Set(state.KeyOf(id), []byte(opened))
+	return s.store.set(state.KeyOf(id), []byte(opened))
 }
 
 // keptRounds is the number of previous rounds whose keys are kept, because agents of the last round may still write terminal keys.
@@ -128,9 +128,9 @@ func (s *Server) dropOldRuns() {
 
 // dropKeys removes the keys for which obsolete returns true.
 func (s *Server) dropKeys(obsolete func(state.Key) bool) {
-	for _, key := range s.store.Keys() {
+	for key := range s.store.values {
 		if k, ok := state.ParseKey(key, s.config.RunID); ok && obsolete(k) {
-			s.store.Delete(key)
+			s.store.delete(key)
 		}
 	}
 }

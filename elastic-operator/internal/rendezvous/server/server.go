@@ -1,7 +1,7 @@
 // Package server is the managed rendezvous server of one job. It serves torch's TCPStore on one port, and status, probes and metrics on
 // another.
 //
-//	connection -> dialect by its first bytes -> session.go, under one lock -> flat
+//	connection -> dialect by its first bytes -> session.go, under one lock -> store.go
 //
 // After each write of a rendezvous state, monitor.go parses it for the status, and reopens the rendezvous if it was closed
 // (healing.go). Nothing is stored on disk. See docs/adr/20261122-keep-rendezvous-state-in-memory.md.
@@ -24,7 +24,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/flat"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/series"
@@ -38,7 +37,7 @@ type Server struct {
 
 	// mu guards the store and the runs. No I/O is performed while it is held.
 	mu    sync.Mutex
-	store *flat.Store
+	store *store
 	runs  map[string]*run // by run ID
 
 	connections atomic.Int64 // open connections
@@ -46,7 +45,7 @@ type Server struct {
 
 // New returns a server with an empty store.
 func New(c Config) *Server {
-	s := &Server{config: c, registry: prometheus.NewRegistry(), store: flat.New(c.Store), runs: map[string]*run{}}
+	s := &Server{config: c, registry: prometheus.NewRegistry(), store: newStore(c.Store), runs: map[string]*run{}}
 	s.metrics = newMetrics(s)
 	return s
 }
@@ -82,8 +81,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 type Config struct {
 	// RunID is the rendezvous ID of the job. Requests for keys of other jobs are rejected.
 	RunID string
-	Store flat.Usage // limits of the store
-	Value int        // maximum size of a value in bytes
+	Store int64 // maximum size of the store in bytes
+	Value int   // maximum size of a value in bytes
 	// Grace is how long a rendezvous stays closed after all its agents have terminated, so that waiting agents learn about it. It is short,
 	// because the agents may all have failed.
 	Grace time.Duration
@@ -99,7 +98,7 @@ type Config struct {
 // Defaults returns the defaults. RunID has none.
 func Defaults() Config {
 	return Config{
-		Store:       flat.Usage{Keys: 100_000, Bytes: 32 << 20},
+		Store:       32 << 20,
 		Value:       4 << 20,
 		Grace:       5 * time.Second,
 		Gap:         2 * time.Second,

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/flat"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/state"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 	"github.com/holdfast-project/holdfast/shared/series"
@@ -26,7 +25,7 @@ var (
 type session struct {
 	server *Server
 	out    *outbox
-	wait   *flat.Wait
+	wait   *wait
 }
 
 // session serves a client until it disconnects or a request fails.
@@ -67,7 +66,7 @@ func (s *Server) ended(conn net.Conn, err error) {
 		return
 	case errors.Is(err, errOtherJob):
 		reason = refusedJob
-	case errors.Is(err, flat.ErrFull), errors.Is(err, flat.ErrWaitLimit):
+	case errors.Is(err, errFull), errors.Is(err, errWaitLimit):
 		reason = refusedQuota
 	case errors.Is(err, errSlow):
 		reason = refusedSlow
@@ -83,7 +82,7 @@ func isReset(err error) bool {
 
 func (c *session) end() {
 	c.server.mu.Lock()
-	c.server.store.Cancel(c.wait)
+	c.server.store.cancel(c.wait)
 	c.server.mu.Unlock()
 	c.out.close()
 }
@@ -173,61 +172,44 @@ func (c *session) apply(q tcpstore.Request) (reply []byte, err error) {
 	case tcpstore.OpPing:
 		return tcpstore.Pong(q.Nonce), nil
 	case tcpstore.OpWait:
-		s.store.Cancel(c.wait)
-		c.wait, err = s.store.Wait(q.Keys, func() { _ = c.out.put(tcpstore.Ready) })
+		s.store.cancel(c.wait)
+		c.wait, err = s.store.wait(q.Keys, func() { _ = c.out.put(tcpstore.Ready) })
 		return nil, err
 	case tcpstore.OpCancelWait:
-		s.store.Cancel(c.wait)
+		s.store.cancel(c.wait)
 		c.wait = nil
 		return tcpstore.Canceled, nil
 	case tcpstore.OpGet, tcpstore.OpMultiGet:
 		return s.read(q.Keys)
 	case tcpstore.OpCheck:
-		if s.store.Has(q.Keys) {
+		if len(s.store.missing(q.Keys)) == 0 {
 			return tcpstore.Ready, nil
 		}
 		return tcpstore.NotReady, nil
-	case tcpstore.OpCount:
-		return tcpstore.Number(int64(s.store.Used().Keys)), nil
-	case tcpstore.OpDelete:
-		if s.store.Delete(q.Keys[0]) {
-			return tcpstore.Number(1), nil
-		}
-		return tcpstore.Number(0), nil
-	case tcpstore.OpSet, tcpstore.OpMultiSet:
-		return nil, s.write(q.Keys, q.Values)
+	case tcpstore.OpAdd:
+		sum, err := s.store.add(q.Keys[0], q.Number)
+		return tcpstore.Number(sum), err
+	case tcpstore.OpCompareSet:
+		return s.compareSet(q.Keys[0], q.Values[0], q.Values[1])
 	}
-	return s.change(q)
+	return nil, s.write(q.Keys, q.Values)
 }
 
-// change executes operations that depend on the current value.
-func (s *Server) change(q tcpstore.Request) (reply []byte, err error) {
-	key := q.Keys[0]
-	changed := true
-	switch q.Op {
-	case tcpstore.OpCompareSet:
-		var value []byte
-		value, err = s.store.CompareAndSet(key, q.Values[0], q.Values[1])
-		reply = tcpstore.Value(value)
-		changed = bytes.Equal(value, q.Values[1]) // when many agents join, most attempts fail, and parsing the state each time would be too expensive
-	case tcpstore.OpAdd:
-		var sum int64
-		sum, err = s.store.Add(key, q.Number)
-		reply = tcpstore.Number(sum)
-	case tcpstore.OpAppend:
-		err = s.store.Append(key, q.Values[0], s.config.Value)
-	}
-	if err == nil && changed {
+// compareSet observes the state only after it was written. When many agents join, most attempts fail, and parsing the state each time would
+// be too expensive.
+func (s *Server) compareSet(key string, expected, desired []byte) (reply []byte, err error) {
+	value, err := s.store.compareAndSet(key, expected, desired)
+	if err == nil && bytes.Equal(value, desired) {
 		s.wrote(key)
 	}
-	return reply, err
+	return tcpstore.Value(value), err
 }
 
 func (s *Server) read(keys []string) (reply []byte, err error) {
 	for _, key := range keys {
-		value, ok := s.store.Get(key)
+		value, ok := s.store.values[key]
 		if !ok {
-			return nil, fmt.Errorf("%w: %.200q", flat.ErrNoKey, key)
+			return nil, fmt.Errorf("the key %.200q does not exist", key)
 		}
 		if len(reply)+len(value) > maxPending { // a request may contain the same key many times
 			return nil, fmt.Errorf("%w: the reply for %d keys", tcpstore.ErrTooLarge, len(keys))
@@ -239,7 +221,7 @@ func (s *Server) read(keys []string) (reply []byte, err error) {
 
 func (s *Server) write(keys []string, values [][]byte) error {
 	for i, key := range keys {
-		if err := s.store.Set(key, values[i]); err != nil {
+		if err := s.store.set(key, values[i]); err != nil {
 			return err
 		}
 		s.wrote(key)

@@ -75,9 +75,9 @@ func (r *Reader) arguments(q *Request) {
 		if number[uint32](r) != Magic {
 			r.fail(ErrBadMagic)
 		}
-	case OpGet, OpDelete:
+	case OpGet:
 		r.key(q)
-	case OpSet, OpAppend:
+	case OpSet:
 		r.key(q)
 		r.value(q)
 	case OpCompareSet:
@@ -91,7 +91,7 @@ func (r *Reader) arguments(q *Request) {
 		r.list(q)
 	case OpPing:
 		q.Nonce = number[uint32](r)
-	case OpCount, OpCancelWait:
+	case OpCancelWait:
 	default:
 		r.fail(ErrNotServed)
 	}

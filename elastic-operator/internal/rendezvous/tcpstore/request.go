@@ -15,22 +15,18 @@ const (
 	OpAdd        Op = "add"
 	OpCheck      Op = "check"
 	OpWait       Op = "wait"
-	OpCount      Op = "count"
-	OpDelete     Op = "delete"
-	OpAppend     Op = "append"
 	OpMultiGet   Op = "multi_get"
 	OpMultiSet   Op = "multi_set"
 	OpCancelWait Op = "cancel_wait"
 	OpPing       Op = "ping"
 )
 
-// Ops contains the operations of each dialect by number. OpNone marks an operation that is not supported. In the classic dialect this is
-// the subscription to changes of a key (7), which the rendezvous does not use.
+// Ops contains the operations of each dialect by number. OpNone marks operations that the rendezvous does not use: counting keys (6 in
+// Classic, 7 in Validated), subscribing to changes (7 in Classic), deleting a key (8) and appending to a value (9).
 var Ops = map[Dialect][]Op{
-	Classic: {OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpCount, OpNone, OpDelete},
+	Classic: {OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpNone, OpNone, OpNone},
 	Validated: {
-		OpValidate, OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpCount, OpDelete, OpAppend, OpMultiGet, OpMultiSet,
-		OpCancelWait, OpPing,
+		OpValidate, OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpNone, OpNone, OpNone, OpMultiGet, OpMultiSet, OpCancelWait, OpPing,
 	},
 }
 
@@ -45,11 +41,10 @@ func (d Dialect) Op(number byte) Op {
 // Request is a message from a client.
 type Request struct {
 	Op Op
-	// Keys contains any number of keys for OpCheck, OpWait, OpMultiGet and OpMultiSet, no key for OpCount, OpCancelWait, OpPing and
-	// OpValidate, and one key for the other operations.
+	// Keys contains any number of keys for OpCheck, OpWait, OpMultiGet and OpMultiSet, no key for OpCancelWait, OpPing and OpValidate, and
+	// one key for the other operations.
 	Keys []string
-	// Values contains the value of OpSet and OpAppend, the expected and the desired value of OpCompareSet, and one value per key of
-	// OpMultiSet.
+	// Values contains the value of OpSet, the expected and the desired value of OpCompareSet, and one value per key of OpMultiSet.
 	Values [][]byte
 	// Number is the increment of OpAdd.
 	Number int64
@@ -109,7 +104,7 @@ func Value(v []byte) []byte {
 	return append(binary.LittleEndian.AppendUint64(make([]byte, 0, 8+len(v)), uint64(len(v))), v...)
 }
 
-// Number returns the reply to OpAdd, OpCount and OpDelete.
+// Number returns the reply to OpAdd.
 func Number(n int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
 
 // Pong returns the reply to OpPing.

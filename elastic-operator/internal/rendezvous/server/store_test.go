@@ -1,22 +1,23 @@
-package flat
+package server
 
 import (
 	"errors"
+	"math"
 	"testing"
 )
 
-func filled(t *testing.T, pairs ...string) *Store {
+func filled(t *testing.T, pairs ...string) *store {
 	t.Helper()
-	s := New(Usage{})
+	s := newStore(math.MaxInt64)
 	for i := 0; i < len(pairs); i += 2 {
-		if err := s.Set(pairs[i], []byte(pairs[i+1])); err != nil {
+		if err := s.set(pairs[i], []byte(pairs[i+1])); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return s
 }
 
-func TestCompareAndSet(t *testing.T) {
+func TestStoreComparesAndSets(t *testing.T) {
 	for name, c := range map[string]struct {
 		store             []string
 		expected, desired string
@@ -31,48 +32,33 @@ func TestCompareAndSet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := filled(t, c.store...)
-			got, err := s.CompareAndSet("k", []byte(c.expected), []byte(c.desired))
-			if stored, _ := s.Get("k"); err != nil || string(got) != c.want || string(stored) != c.stored {
+			got, err := s.compareAndSet("k", []byte(c.expected), []byte(c.desired))
+			if stored := s.values["k"]; err != nil || string(got) != c.want || string(stored) != c.stored {
 				t.Errorf("returned %q, stored %q, error %v; want %q, %q", got, stored, err, c.want, c.stored)
 			}
 		})
 	}
 }
 
-func TestAdd(t *testing.T) {
+func TestStoreAdds(t *testing.T) {
 	s := filled(t, "word", "x")
 	for i, want := range []int64{5, 3, 3} {
-		if got, err := s.Add("n", []int64{5, -2, 0}[i]); got != want || err != nil {
+		if got, err := s.add("n", []int64{5, -2, 0}[i]); got != want || err != nil {
 			t.Errorf("step %d: %d, %v; want %d", i, got, err, want)
 		}
 	}
-	if v, _ := s.Get("n"); string(v) != "3" {
+	if v := s.values["n"]; string(v) != "3" {
 		t.Errorf("stored as %q", v)
 	}
-	if _, err := s.Add("word", 1); !errors.Is(err, ErrNoNumber) {
+	if _, err := s.add("word", 1); !errors.Is(err, errNoNumber) {
 		t.Errorf("adding to a word: %v", err)
-	}
-}
-
-func TestAppend(t *testing.T) {
-	s := New(Usage{})
-	for range 2 {
-		if err := s.Append("k", []byte("ab"), 4); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Append("k", []byte("c"), 4); !errors.Is(err, ErrFull) {
-		t.Errorf("beyond the limit: %v", err)
-	}
-	if v, _ := s.Get("k"); string(v) != "abab" {
-		t.Errorf("stored %q", v)
 	}
 }
 
 func TestWaitEndsWithTheLastKey(t *testing.T) {
 	s := filled(t, "a", "1")
 	ready := 0
-	if _, err := s.Wait([]string{"a", "b", "c", "b"}, func() { ready++ }); err != nil {
+	if _, err := s.wait([]string{"a", "b", "c", "b"}, func() { ready++ }); err != nil {
 		t.Fatal(err)
 	}
 	for i, key := range []string{"b", "b", "other", "c", "c"} {
@@ -80,83 +66,83 @@ func TestWaitEndsWithTheLastKey(t *testing.T) {
 		if i >= 3 {
 			want = 1
 		}
-		if err := s.Set(key, nil); err != nil {
+		if err := s.set(key, nil); err != nil {
 			t.Fatal(err)
 		}
 		if ready != want {
 			t.Errorf("after %d writes ready was called %d times, want %d", i+1, ready, want)
 		}
 	}
-	if s.Waits() != 0 || len(s.waiting) != 0 {
-		t.Errorf("%d waits are left: %v", s.Waits(), s.waiting)
+	if s.waits != 0 || len(s.waiting) != 0 {
+		t.Errorf("%d waits are left: %v", s.waits, s.waiting)
 	}
 }
 
 func TestWaitForExistingKeysEndsImmediately(t *testing.T) {
 	s := filled(t, "a", "1")
 	ready := false
-	w, err := s.Wait([]string{"a"}, func() { ready = true })
+	w, err := s.wait([]string{"a"}, func() { ready = true })
 	if err != nil || !ready {
 		t.Errorf("ready %v, error %v", ready, err)
 	}
-	s.Cancel(w)
-	if s.Waits() != 0 {
-		t.Errorf("%d waits are left", s.Waits())
+	s.cancel(w)
+	if s.waits != 0 {
+		t.Errorf("%d waits are left", s.waits)
 	}
 }
 
 func TestCancelledWaitIsRemoved(t *testing.T) {
-	s := New(Usage{})
-	w, err := s.Wait([]string{"a", "b"}, func() { t.Error("ready was called") })
+	s := newStore(math.MaxInt64)
+	w, err := s.wait([]string{"a", "b"}, func() { t.Error("ready was called") })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Set("a", nil); err != nil {
+	if err := s.set("a", nil); err != nil {
 		t.Fatal(err)
 	}
-	s.Cancel(w)
-	s.Cancel(w)
-	s.Cancel(nil)
-	if err := s.Set("b", nil); err != nil {
+	s.cancel(w)
+	s.cancel(w)
+	s.cancel(nil)
+	if err := s.set("b", nil); err != nil {
 		t.Fatal(err)
 	}
-	if s.Waits() != 0 || len(s.waiting) != 0 {
-		t.Errorf("%d waits are left: %v", s.Waits(), s.waiting)
+	if s.waits != 0 || len(s.waiting) != 0 {
+		t.Errorf("%d waits are left: %v", s.waits, s.waiting)
 	}
 }
 
 func TestWaitsAreLimited(t *testing.T) {
-	s := New(Usage{})
+	s := newStore(math.MaxInt64)
 	s.waits = maxWaits
-	if _, err := s.Wait([]string{"a"}, func() {}); !errors.Is(err, ErrWaitLimit) {
+	if _, err := s.wait([]string{"a"}, func() {}); !errors.Is(err, errWaitLimit) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestRejectedWriteChangesNothing(t *testing.T) {
-	s := New(Usage{Keys: 1})
-	if err := s.Set("a", []byte("1")); err != nil {
+	s := newStore(cost("a", []byte("1")))
+	if err := s.set("a", []byte("1")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Set("b", nil); !errors.Is(err, ErrFull) {
+	used := s.used
+	if err := s.set("b", nil); !errors.Is(err, errFull) {
 		t.Errorf("got %v", err)
 	}
-	if s.Has([]string{"b"}) || s.Used().Keys != 1 {
-		t.Errorf("the key was written; usage %v", s.Used())
+	if len(s.missing([]string{"a", "b"})) != 1 || s.used != used {
+		t.Errorf("the key was written; usage %d", s.used)
 	}
 }
 
 func TestDeletedKeysAreNotUsed(t *testing.T) {
 	s := filled(t, "a", "1", "b", "2")
-	if s.Delete("a") != true || s.Delete("a") != false {
-		t.Error("Delete must return true once, and then false")
+	s.delete("a")
+	s.delete("a")
+	if len(s.values) != 1 || s.used != cost("b", []byte("2")) {
+		t.Errorf("remaining keys %v, usage %d", s.values, s.used)
 	}
-	if len(s.Keys()) != 1 || s.Used().Keys != 1 {
-		t.Errorf("remaining keys %v", s.values)
-	}
-	s.Delete("b")
-	if s.Used() != (Usage{}) {
-		t.Errorf("an empty store uses %+v", s.Used())
+	s.delete("b")
+	if s.used != 0 {
+		t.Errorf("an empty store uses %d bytes", s.used)
 	}
 }
 
@@ -168,23 +154,23 @@ func TestSetRejectsWritesBeyondTheLimits(t *testing.T) {
 		want  error
 	}{
 		"a second key fits":                      {"b", []byte("1"), nil},
-		"a second key that is too large":         {"b", big, ErrFull},
-		"an existing key grows too large":        {"a", append(big, big...), ErrFull},
+		"a second key that is too large":         {"b", big, errFull},
+		"an existing key grows too large":        {"a", append(big, big...), errFull},
 		"an existing key shrinks":                {"a", nil, nil},
 		"an existing key grows within the limit": {"a", []byte("12345"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := New(Usage{Keys: 2, Bytes: 3*overhead + 10})
-			if err := s.Set("a", []byte("1")); err != nil {
+			s := newStore(3*overhead + 10)
+			if err := s.set("a", []byte("1")); err != nil {
 				t.Fatal(err)
 			}
-			was := s.Used()
-			err := s.Set(c.key, c.value)
+			was := s.used
+			err := s.set(c.key, c.value)
 			if !errors.Is(err, c.want) {
 				t.Fatalf("got %v, want %v", err, c.want)
 			}
-			if err != nil && s.Used() != was {
-				t.Errorf("a rejected write changed the usage from %+v to %+v", was, s.Used())
+			if err != nil && s.used != was {
+				t.Errorf("a rejected write changed the usage from %d to %d", was, s.used)
 			}
 		})
 	}
