@@ -8,11 +8,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"syscall"
 	"testing"
 	"time"
@@ -95,7 +97,6 @@ func (r *rendezvous) end() {
 type status struct {
 	Round, Participants int
 	Complete, Closed    bool
-	LastOpened          *time.Time
 }
 
 func (r *rendezvous) status() status {
@@ -109,6 +110,20 @@ func (r *rendezvous) status() status {
 		r.Error(err)
 	}
 	return now
+}
+
+// reopened reports whether the server has reopened a rendezvous while agents were training.
+func (r *rendezvous) reopened() bool {
+	response, err := http.Get("http://" + r.side + "/metrics")
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	metrics, err := io.ReadAll(response.Body)
+	if err != nil {
+		r.Error(err)
+	}
+	return regexp.MustCompile(`holdfast_rendezvous_opened_total{reason="left"} [1-9]`).Match(metrics)
 }
 
 func (r *rendezvous) await(what string, holds func() bool) {

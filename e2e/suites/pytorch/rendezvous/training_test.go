@@ -39,7 +39,7 @@ func TestTrainingSurvivesFailuresAndScaling(t *testing.T) {
 		if err := g.CloseRendezvous(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		s.await("the rendezvous is open again", func() bool { return s.status().LastOpened != nil && !s.status().Closed })
+		s.await("the rendezvous is open again", func() bool { return s.reopened() && !s.status().Closed })
 		g.Scale(4)
 		g.goesOn(4, "one agent was added after the rendezvous had been closed")
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // In torch a closed rendezvous stays closed. An agent closes it when it leaves (torch 2.3 to 2.7) or has exhausted its restarts (all
@@ -37,17 +36,4 @@ func allEnded(names []string, participants int) bool {
 		}
 	}
 	return participants > 0 && n >= participants || slices.Contains(names, last)
-}
-
-// reopening returns the time at which to reopen a rendezvous that was observed to be closed at the given time, and the reason. ended reports
-// whether all its agents have terminated. opened is when it was last reopened, or zero. The returned time may be in the past.
-func (c Config) reopening(closed, opened time.Time, ended bool) (at time.Time, reason string) {
-	at, reason = closed, agentLeft
-	if ended {
-		at, reason = closed.Add(c.Grace), jobNotDone
-	}
-	if next := opened.Add(c.Gap); next.After(at) {
-		at = next
-	}
-	return at, reason
 }

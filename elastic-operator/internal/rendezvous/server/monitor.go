@@ -16,7 +16,6 @@ type run struct {
 	completed  int64 // rounds
 	changed    time.Time
 	closedAt   time.Time // zero while the rendezvous is open
-	reopened   time.Time // when the server last reopened it, or zero
 }
 
 // wrote handles the write of a key. The caller holds the lock.
@@ -61,15 +60,18 @@ func (s *Server) observe(id string) {
 	}
 }
 
-// decide returns the time at which to reopen a closed rendezvous, and the reason.
-func (s *Server) decide(id string, r *run) (time.Time, string) {
+// reopening returns the time at which to reopen a closed rendezvous, and the reason.
+func (s *Server) reopening(id string, r *run) (time.Time, string) {
 	var names []string
 	for key := range s.store.values {
 		if k, ok := state.ParseKey(key, s.config.RunID); ok && k.RunID == id && k.Round == r.state.Round {
 			names = append(names, k.Name)
 		}
 	}
-	return s.config.reopening(r.closedAt, r.reopened, allEnded(names, r.state.Participants))
+	if allEnded(names, r.state.Participants) {
+		return r.closedAt.Add(s.config.Grace), jobNotDone
+	}
+	return r.closedAt, agentLeft
 }
 
 // reopen reopens a rendezvous that is still closed: now, or later if it is too early. The caller holds the lock.
@@ -78,7 +80,7 @@ func (s *Server) reopen(id string) {
 	if r == nil || r.closedAt.IsZero() {
 		return
 	}
-	at, reason := s.decide(id, r)
+	at, reason := s.reopening(id, r)
 	if wait := time.Until(at); wait > 0 {
 		time.AfterFunc(wait, func() {
 			s.mu.Lock()
@@ -88,7 +90,7 @@ func (s *Server) reopen(id string) {
 		return
 	}
 	log := s.config.Log.With("run", id, "round", r.state.Round)
-	r.closedAt, r.reopened = time.Time{}, time.Now()
+	r.closedAt = time.Time{}
 	if err := s.writeOpen(id); err != nil {
 		log.Error("failed to reopen the rendezvous", "error", err)
 		return

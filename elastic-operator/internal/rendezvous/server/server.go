@@ -86,8 +86,6 @@ type Config struct {
 	// Grace is how long a rendezvous stays closed after all its agents have terminated, so that waiting agents learn about it. It is short,
 	// because the agents may all have failed.
 	Grace time.Duration
-	// Gap is the minimum time between two reopenings of the same rendezvous.
-	Gap time.Duration
 	// Connections is the maximum number of open connections. The server closes further connections immediately.
 	Connections int
 	// Timeout is how long a client may take to send the rest of a message, or to receive a reply.
@@ -101,7 +99,6 @@ func Defaults() Config {
 		Store:       32 << 20,
 		Value:       4 << 20,
 		Grace:       5 * time.Second,
-		Gap:         2 * time.Second,
 		Connections: 10_000,
 		Timeout:     10 * time.Second,
 		Log:         slog.New(slog.DiscardHandler),
@@ -119,8 +116,6 @@ type Status struct {
 	Waiting      int       `json:"waiting"`
 	Closed       bool      `json:"closed"`
 	LastChange   time.Time `json:"lastChange,omitzero"`
-	// LastOpened is when the server last reopened the rendezvous after an agent had closed it.
-	LastOpened time.Time `json:"lastOpened,omitzero"`
 	// Unreadable means that the server cannot parse the state written by the agents. The agents can use the server nevertheless.
 	Unreadable bool `json:"unreadable,omitempty"`
 }
@@ -141,7 +136,7 @@ func (s *Server) Status() Status {
 	now := latest.state
 	return Status{
 		Round: now.Round, Restarts: max(0, latest.completed-1), Complete: now.Complete, Closed: now.Closed, Unreadable: latest.unreadable,
-		Participants: now.Participants, Waiting: now.Waiting, LastChange: latest.changed.UTC(), LastOpened: latest.reopened.UTC(),
+		Participants: now.Participants, Waiting: now.Waiting, LastChange: latest.changed.UTC(),
 	}
 }
 

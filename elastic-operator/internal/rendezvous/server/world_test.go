@@ -30,7 +30,7 @@ type world struct {
 func start(t testing.TB, change func(*Config)) *world {
 	t.Helper()
 	c := Defaults()
-	c.Grace, c.Gap = 0, 0
+	c.Grace = 0
 	c.RunID = "uid"
 	if change != nil {
 		change(&c)
