@@ -253,9 +253,6 @@ type RendezvousStatus struct {
 	// closed is true if an agent has closed the rendezvous.
 	// +optional
 	Closed bool `json:"closed,omitempty"`
-	// lastChange is when the rendezvous last changed.
-	// +optional
-	LastChange *metav1.Time `json:"lastChange,omitempty"`
 	// message explains why the status is out of date or incomplete, for example because the server is unreachable.
 	// +optional
 	Message string `json:"message,omitempty"`

@@ -82,7 +82,7 @@ func (o *Options) addControllers(_ context.Context, mgr ctrl.Manager) error {
 		Metrics:         elasticjob.NewMetrics(o.Registry),
 		RendezvousImage: o.RendezvousImage,
 		Agents:          o.Agents,
-		Rendezvous:      elasticjob.HTTPRendezvous(),
+		Rendezvous:      elasticjob.HTTPRendezvous,
 	})
 	return jobs.Register(mgr)
 }

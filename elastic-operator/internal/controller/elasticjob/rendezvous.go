@@ -156,47 +156,22 @@ func (r *Reconciler) requestStatus(ctx context.Context, s *scope, status *v1alph
 	r.delay(key, s.requestAfter)
 }
 
-// HTTPRendezvous returns a RendezvousReader that uses HTTP.
-func HTTPRendezvous() RendezvousReader {
-	c := &http.Client{Timeout: requestTimeout}
-	return func(ctx context.Context, url string) (v1alpha1.RendezvousStatus, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return v1alpha1.RendezvousStatus{}, err
-		}
-		response, err := c.Do(request)
-		if err != nil {
-			return v1alpha1.RendezvousStatus{}, fmt.Errorf("requesting the rendezvous status: %w", err)
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return v1alpha1.RendezvousStatus{}, fmt.Errorf("requesting the rendezvous status: %s", response.Status)
-		}
-		return parseStatus(io.LimitReader(response.Body, maxResponse))
-	}
-}
+var statusClient = &http.Client{Timeout: requestTimeout}
 
-// parseStatus parses the status of a server, as described in docs/rendezvous.md. A status without a round is an error, because it is not
-// from a rendezvous server.
-func parseStatus(content io.Reader) (v1alpha1.RendezvousStatus, error) {
-	var r struct {
-		v1alpha1.RendezvousStatus
-		Round      *int64 `json:"round"`
-		Unreadable bool   `json:"unreadable"`
+// HTTPRendezvous is a RendezvousReader that uses HTTP. docs/rendezvous.md describes the response.
+func HTTPRendezvous(ctx context.Context, url string) (status v1alpha1.RendezvousStatus, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return status, err
 	}
-	if err := json.NewDecoder(content).Decode(&r); err != nil {
-		return v1alpha1.RendezvousStatus{}, fmt.Errorf("parsing the rendezvous status: %w", err)
+	response, err := statusClient.Do(request)
+	if err != nil {
+		return status, err
 	}
-	if r.Round == nil {
-		return v1alpha1.RendezvousStatus{}, errors.New("parsing the rendezvous status: it has no round")
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return status, errors.New(response.Status)
 	}
-	status := r.RendezvousStatus
-	status.Round, status.Message = *r.Round, ""
-	if status.LastChange != nil { // the API server keeps whole seconds, and a more precise time would cause a write each time
-		status.LastChange = new(status.LastChange.Rfc3339Copy())
-	}
-	if r.Unreadable {
-		status.Message = "the server cannot parse the rendezvous state of this PyTorch version"
-	}
-	return status, nil
+	err = json.NewDecoder(io.LimitReader(response.Body, maxResponse)).Decode(&status)
+	return status, err
 }

@@ -1,7 +1,8 @@
 package elasticjob
 
 import (
-	"strings"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -53,15 +54,24 @@ func TestServesComparesOnlyTheRun(t *testing.T) {
 	}
 }
 
-func TestParseStatus(t *testing.T) {
-	got, err := parseStatus(strings.NewReader(`{"round":3,"complete":true,"restarts":2,"participants":4,"waiting":1,"closed":true,"lastChange":"2026-11-22T12:00:00.123456789Z"}`))
-	want := v1alpha1.RendezvousStatus{Round: 3, Complete: true, Restarts: 2, Participants: 4, Waiting: 1, Closed: true, LastChange: &metav1.Time{Time: noon}}
+func TestHTTPRendezvous(t *testing.T) {
+	answer := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if answer == "" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = w.Write([]byte(answer))
+	}))
+	defer server.Close()
+	for _, answer = range []string{"", "[]", "{"} {
+		if _, err := HTTPRendezvous(t.Context(), server.URL); err == nil {
+			t.Errorf("%q was accepted", answer)
+		}
+	}
+	answer = `{"round":3,"complete":true,"restarts":2,"participants":4,"waiting":1,"closed":true,"message":"why"}`
+	got, err := HTTPRendezvous(t.Context(), server.URL)
+	want := v1alpha1.RendezvousStatus{Round: 3, Complete: true, Restarts: 2, Participants: 4, Waiting: 1, Closed: true, Message: "why"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
-	}
-	for _, text := range []string{"", "[]", `{"jobs":{"ns/a":{"round":3}}}`} {
-		if _, err := parseStatus(strings.NewReader(text)); err == nil {
-			t.Errorf("%q was accepted", text)
-		}
 	}
 }

@@ -11,11 +11,11 @@ import (
 
 // run is the observed state of one rendezvous.
 type run struct {
-	state      state.State
-	unreadable bool  // the state exists but cannot be parsed
-	completed  int64 // rounds
-	changed    time.Time
-	closedAt   time.Time // zero while the rendezvous is open
+	state     state.State
+	message   string // says that the state exists but cannot be parsed
+	completed int64  // rounds
+	changed   time.Time
+	closedAt  time.Time // zero while the rendezvous is open
 }
 
 // wrote handles the write of a key. The caller holds the lock.
@@ -36,10 +36,11 @@ func (s *Server) observe(id string) {
 	text := s.store.values[state.KeyOf(id)]
 	now, err := state.Parse(string(text))
 	before := r.state
-	if r.unreadable = err != nil; r.unreadable {
+	if err != nil {
+		r.message = "the server cannot parse the rendezvous state of this PyTorch version"
 		return
 	}
-	r.state = now
+	r.state, r.message = now, ""
 	if now != before {
 		r.changed = time.Now()
 	}

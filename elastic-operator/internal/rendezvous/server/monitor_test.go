@@ -33,7 +33,7 @@ func TestStatus(t *testing.T) {
 	c.set(stateKey, written(t, "running"))
 	c.get(stateKey)
 	j := w.job()
-	if j.Round != 300 || j.Participants != 4 || j.Waiting != 1 || !j.Complete || j.Closed || j.LastChange.IsZero() {
+	if j.Round != 300 || j.Participants != 4 || j.Waiting != 1 || !j.Complete || j.Closed {
 		t.Errorf("%+v", j)
 	}
 	for _, line := range []string{"participants 4", "waiting_nodes 1", "rounds_total 1"} {
@@ -65,12 +65,12 @@ func TestUnreadableStateIsServed(t *testing.T) {
 	w := start(t, nil)
 	c := w.client(tcpstore.Classic)
 	c.set(stateKey, "!")
-	if got := c.get(stateKey); got != "!" || !w.job().Unreadable {
+	if got := c.get(stateKey); got != "!" || w.job().Message == "" {
 		t.Errorf("%q, %+v", got, w.job())
 	}
 	c.set(stateKey, written(t, "running"))
 	c.get(stateKey)
-	if j := w.job(); j.Unreadable || j.Participants != 4 {
+	if j := w.job(); j.Message != "" || j.Participants != 4 {
 		t.Errorf("%+v", j)
 	}
 }

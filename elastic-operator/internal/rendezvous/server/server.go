@@ -111,13 +111,12 @@ type Status struct {
 	// Restarts is the number of times that the agents have restarted their workers: the number of completed rounds after the first one.
 	Restarts int64 `json:"restarts,omitempty"`
 	// Complete means that all participants of the round have joined. Until then they wait for each other.
-	Complete     bool      `json:"complete"`
-	Participants int       `json:"participants"`
-	Waiting      int       `json:"waiting"`
-	Closed       bool      `json:"closed"`
-	LastChange   time.Time `json:"lastChange,omitzero"`
-	// Unreadable means that the server cannot parse the state written by the agents. The agents can use the server nevertheless.
-	Unreadable bool `json:"unreadable,omitempty"`
+	Complete     bool `json:"complete"`
+	Participants int  `json:"participants"`
+	Waiting      int  `json:"waiting"`
+	Closed       bool `json:"closed"`
+	// Message says that the server cannot parse the state written by the agents. The agents can use the server nevertheless.
+	Message string `json:"message,omitempty"`
 }
 
 // Status returns the status of the run that changed last.
@@ -135,8 +134,8 @@ func (s *Server) Status() Status {
 	}
 	now := latest.state
 	return Status{
-		Round: now.Round, Restarts: max(0, latest.completed-1), Complete: now.Complete, Closed: now.Closed, Unreadable: latest.unreadable,
-		Participants: now.Participants, Waiting: now.Waiting, LastChange: latest.changed.UTC(),
+		Round: now.Round, Restarts: max(0, latest.completed-1), Complete: now.Complete, Closed: now.Closed,
+		Participants: now.Participants, Waiting: now.Waiting, Message: latest.message,
 	}
 }
 
