@@ -21,16 +21,21 @@ var (
 	errSlow     = errors.New("the client does not read its replies")
 )
 
-// session is the session of one client.
+// session is the session of one client. It sends replies in order, without blocking the caller of put.
 type session struct {
 	server *Server
-	out    *outbox
+	conn   net.Conn
 	wait   *wait
+
+	mu      sync.Mutex
+	pending []byte // replies
+	writing bool
+	ended   bool
 }
 
 // session serves a client until it disconnects or a request fails.
 func (s *Server) session(conn net.Conn, r *bufio.Reader, d tcpstore.Dialect) {
-	c := &session{server: s, out: &outbox{conn: conn, timeout: s.config.Timeout}}
+	c := &session{server: s, conn: conn}
 	defer c.end()
 	messages := tcpstore.NewReader(r, d, tcpstore.Limits{Key: 4 << 10, Value: s.config.Value, Keys: 16 << 10, Total: 2 * s.config.Value})
 	for {
@@ -84,7 +89,9 @@ func (c *session) end() {
 	c.server.mu.Lock()
 	c.server.store.cancel(c.wait)
 	c.server.mu.Unlock()
-	c.out.close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
 }
 
 // answer executes a request and queues the reply. It holds the lock while doing both, so that replies are in the order of the store's
@@ -102,65 +109,47 @@ func (c *session) answer(q tcpstore.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.out.put(reply)
+	return c.put(reply)
 }
 
 // maxPending limits the unsent replies to a client, in bytes.
 const maxPending = 16 << 20
 
-// outbox sends replies to a client in order, without blocking the caller.
-type outbox struct {
-	conn    net.Conn
-	timeout time.Duration
-
-	mu      sync.Mutex
-	pending []byte
-	writing bool
-	failed  bool
-}
-
 // put queues a reply. It returns errSlow if the client is too far behind in reading its replies.
-func (o *outbox) put(reply []byte) error {
+func (c *session) put(reply []byte) error {
 	if len(reply) == 0 {
 		return nil
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.failed || len(o.pending)+len(reply) > maxPending {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || len(c.pending)+len(reply) > maxPending {
 		return errSlow
 	}
-	o.pending = append(o.pending, reply...)
-	if !o.writing {
-		o.writing = true
-		go o.write()
+	c.pending = append(c.pending, reply...)
+	if !c.writing {
+		c.writing = true
+		go c.write()
 	}
 	return nil
 }
 
-// write sends replies until none are pending.
-func (o *outbox) write() {
-	for {
-		o.mu.Lock()
-		batch := o.pending
-		o.pending = nil
-		if len(batch) == 0 || o.failed {
-			o.writing = false
-			o.mu.Unlock()
-			return
-		}
-		o.mu.Unlock()
-		_ = o.conn.SetWriteDeadline(time.Now().Add(o.timeout))
-		if _, err := o.conn.Write(batch); err != nil {
-			o.close()
-			o.conn.Close()
+// write sends replies until none are pending. After a failure it closes the connection, which ends the session.
+func (c *session) write() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.pending) > 0 && !c.ended {
+		batch := c.pending
+		c.pending = nil
+		c.mu.Unlock()
+		_ = c.conn.SetWriteDeadline(time.Now().Add(c.server.config.Timeout))
+		_, err := c.conn.Write(batch)
+		c.mu.Lock()
+		if err != nil {
+			c.ended = true
+			c.conn.Close()
 		}
 	}
-}
-
-func (o *outbox) close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.failed = true
+	c.writing = false
 }
 
 // apply executes a request with permitted keys and returns the reply, if any. The caller holds the lock.
@@ -173,7 +162,7 @@ func (c *session) apply(q tcpstore.Request) (reply []byte, err error) {
 		return tcpstore.Pong(q.Nonce), nil
 	case tcpstore.OpWait:
 		s.store.cancel(c.wait)
-		c.wait, err = s.store.wait(q.Keys, func() { _ = c.out.put(tcpstore.Ready) })
+		c.wait, err = s.store.wait(q.Keys, func() { _ = c.put(tcpstore.Ready) })
 		return nil, err
 	case tcpstore.OpCancelWait:
 		s.store.cancel(c.wait)
