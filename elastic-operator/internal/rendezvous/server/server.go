@@ -184,6 +184,9 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 		s.config.Log.Warn("unknown protocol, closing the connection", "client", conn.RemoteAddr().String(), "first", first)
 		return
 	}
+	if dialect == tcpstore.Validated {
+		_, _ = buffered.Discard(tcpstore.SniffLength) // the greeting, which has been peeked at
+	}
 	s.metrics.Inc(series.RendezvousAccepted, string(dialect))
 	s.session(conn, buffered, dialect)
 }

@@ -37,7 +37,7 @@ type session struct {
 func (s *Server) session(conn net.Conn, r *bufio.Reader, d tcpstore.Dialect) {
 	c := &session{server: s, conn: conn}
 	defer c.end()
-	messages := tcpstore.NewReader(r, d, tcpstore.Limits{Key: 4 << 10, Value: s.config.Value, Keys: 16 << 10, Total: 2 * s.config.Value})
+	messages := tcpstore.NewReader(r, d, s.config.Value)
 	for {
 		q, err := next(conn, r, messages, s.config.Timeout)
 		if err == nil {
@@ -156,10 +156,8 @@ func (c *session) write() {
 func (c *session) apply(q tcpstore.Request) (reply []byte, err error) {
 	s := c.server
 	switch q.Op {
-	case tcpstore.OpValidate:
-		return nil, nil
 	case tcpstore.OpPing:
-		return tcpstore.Pong(q.Nonce), nil
+		return tcpstore.Pong(q.Number), nil
 	case tcpstore.OpWait:
 		s.store.cancel(c.wait)
 		c.wait, err = s.store.wait(q.Keys, func() { _ = c.put(tcpstore.Ready) })

@@ -48,7 +48,7 @@ func TestOperations(t *testing.T) {
 
 func TestOperationsOfTorch23(t *testing.T) {
 	c := start(t, nil).client(tcpstore.Validated)
-	c.send(tcpstore.Request{Op: tcpstore.OpPing, Nonce: 4711})
+	c.send(tcpstore.Request{Op: tcpstore.OpPing, Number: 4711})
 	if got := binary.LittleEndian.Uint32(c.bytes(4)); got != 4711 {
 		t.Errorf("ping: %d", got)
 	}
@@ -88,7 +88,7 @@ func TestCancelledWaitIsAnsweredOnce(t *testing.T) {
 		t.Errorf("the reply to the cancellation is %d", got)
 	}
 	c.set(key, "1")
-	c.send(tcpstore.Request{Op: tcpstore.OpPing, Nonce: 7})
+	c.send(tcpstore.Request{Op: tcpstore.OpPing, Number: 7})
 	if got := binary.LittleEndian.Uint32(c.bytes(4)); got != 7 {
 		t.Errorf("unexpected data before the reply to a ping: %d", got)
 	}

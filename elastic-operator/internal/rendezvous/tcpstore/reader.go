@@ -24,35 +24,32 @@ import (
 var (
 	ErrTooLarge  = errors.New("the message is too large")
 	ErrNotServed = errors.New("the operation is not supported")
-	ErrBadMagic  = errors.New("the greeting has the wrong magic number")
 )
 
-// Limits contains the maximum sizes of a message.
-type Limits struct {
-	Key   int // bytes of a key
-	Value int // bytes of a value
-	Keys  int // keys of a list
-	Total int // bytes of a message
-}
+const (
+	maxKey  = 4 << 10  // bytes of a key
+	maxKeys = 16 << 10 // keys of a list
+)
 
 // Reader decodes the messages of one connection.
 type Reader struct {
 	source  io.Reader
 	dialect Dialect
-	limits  Limits
-	left    int   // bytes of limits.Total that the current message has not used yet
+	maxSize int   // of a value in bytes
+	left    int   // bytes of keys and values that the current message may still have
 	err     error // error in the current message, which is then the last one
 }
 
-// NewReader returns a reader for the dialect, which must be Classic or Validated. The source should be buffered.
-func NewReader(source io.Reader, d Dialect, l Limits) *Reader {
-	return &Reader{source: source, dialect: d, limits: l}
+// NewReader returns a reader for the dialect, which must be Classic or Validated, of the messages after the greeting. maxSize is the maximum
+// size of a value in bytes. A message may have the size of two values. The source should be buffered.
+func NewReader(source io.Reader, d Dialect, maxSize int) *Reader {
+	return &Reader{source: source, dialect: d, maxSize: maxSize}
 }
 
 // Next reads one message. It returns io.EOF if the client has disconnected between messages. After any other error the connection must be
 // closed. Memory is allocated for received bytes only, not for the lengths that a client announces.
 func (r *Reader) Next() (Request, error) {
-	r.left = r.limits.Total
+	r.left = 2 * r.maxSize
 	var op [1]byte
 	if _, err := io.ReadFull(r.source, op[:]); err != nil {
 		return Request{}, err
@@ -71,10 +68,6 @@ func (r *Reader) Next() (Request, error) {
 // arguments reads the arguments of an operation. After an error, the methods that it calls read nothing.
 func (r *Reader) arguments(q *Request) {
 	switch q.Op {
-	case OpValidate:
-		if number[uint32](r) != Magic {
-			r.fail(ErrBadMagic)
-		}
 	case OpGet:
 		r.key(q)
 	case OpSet:
@@ -90,7 +83,7 @@ func (r *Reader) arguments(q *Request) {
 	case OpCheck, OpWait, OpMultiGet, OpMultiSet:
 		r.list(q)
 	case OpPing:
-		q.Nonce = number[uint32](r)
+		q.Number = int64(number[uint32](r))
 	case OpCancelWait:
 	default:
 		r.fail(ErrNotServed)
@@ -107,7 +100,7 @@ func (r *Reader) fail(err error) {
 // list reads any number of keys, each with a value for OpMultiSet.
 func (r *Reader) list(q *Request) {
 	n := number[uint64](r)
-	if n > uint64(r.limits.Keys) {
+	if n > maxKeys {
 		r.fail(fmt.Errorf("%w: %d keys", ErrTooLarge, n))
 		return
 	}
@@ -119,9 +112,9 @@ func (r *Reader) list(q *Request) {
 	}
 }
 
-func (r *Reader) key(q *Request) { q.Keys = append(q.Keys, string(r.bytes(r.limits.Key))) }
+func (r *Reader) key(q *Request) { q.Keys = append(q.Keys, string(r.bytes(maxKey))) }
 
-func (r *Reader) value(q *Request) { q.Values = append(q.Values, r.bytes(r.limits.Value)) }
+func (r *Reader) value(q *Request) { q.Values = append(q.Values, r.bytes(r.maxSize)) }
 
 func (r *Reader) bytes(limit int) []byte {
 	n := number[uint64](r)

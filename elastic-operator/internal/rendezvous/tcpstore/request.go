@@ -8,7 +8,6 @@ type Op string
 // Operations.
 const (
 	OpNone       Op = ""
-	OpValidate   Op = "validate"
 	OpSet        Op = "set"
 	OpCompareSet Op = "compare_set"
 	OpGet        Op = "get"
@@ -22,11 +21,11 @@ const (
 )
 
 // Ops contains the operations of each dialect by number. OpNone marks operations that the rendezvous does not use: counting keys (6 in
-// Classic, 7 in Validated), subscribing to changes (7 in Classic), deleting a key (8) and appending to a value (9).
+// Classic, 7 in Validated), subscribing to changes (7 in Classic), deleting a key (8) and appending to a value (9). Number 0 of Validated is the greeting.
 var Ops = map[Dialect][]Op{
 	Classic: {OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpNone, OpNone, OpNone},
 	Validated: {
-		OpValidate, OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpNone, OpNone, OpNone, OpMultiGet, OpMultiSet, OpCancelWait, OpPing,
+		OpNone, OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpNone, OpNone, OpNone, OpMultiGet, OpMultiSet, OpCancelWait, OpPing,
 	},
 }
 
@@ -41,15 +40,13 @@ func (d Dialect) Op(number byte) Op {
 // Request is a message from a client.
 type Request struct {
 	Op Op
-	// Keys contains any number of keys for OpCheck, OpWait, OpMultiGet and OpMultiSet, no key for OpCancelWait, OpPing and OpValidate, and
-	// one key for the other operations.
+	// Keys contains any number of keys for OpCheck, OpWait, OpMultiGet and OpMultiSet, no key for OpCancelWait and OpPing, and one key for
+	// the other operations.
 	Keys []string
 	// Values contains the value of OpSet, the expected and the desired value of OpCompareSet, and one value per key of OpMultiSet.
 	Values [][]byte
-	// Number is the increment of OpAdd.
+	// Number is the increment of OpAdd, or the 32-bit number that the reply to OpPing must repeat.
 	Number int64
-	// Nonce is the number that the reply to OpPing must repeat.
-	Nonce uint32
 }
 
 // Dialect is the name of a version of the TCPStore protocol.
@@ -108,4 +105,4 @@ func Value(v []byte) []byte {
 func Number(n int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
 
 // Pong returns the reply to OpPing.
-func Pong(nonce uint32) []byte { return binary.LittleEndian.AppendUint32(nil, nonce) }
+func Pong(number int64) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(number)) }

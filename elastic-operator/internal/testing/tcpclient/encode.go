@@ -19,10 +19,8 @@ func Append(b []byte, d tcpstore.Dialect, q tcpstore.Request) ([]byte, error) {
 	}
 	b = append(b, number)
 	switch q.Op {
-	case tcpstore.OpValidate:
-		return binary.LittleEndian.AppendUint32(b, tcpstore.Magic), nil
 	case tcpstore.OpPing:
-		return binary.LittleEndian.AppendUint32(b, q.Nonce), nil
+		return binary.LittleEndian.AppendUint32(b, uint32(q.Number)), nil
 	case tcpstore.OpCheck, tcpstore.OpWait, tcpstore.OpMultiGet, tcpstore.OpMultiSet:
 		b = binary.LittleEndian.AppendUint64(b, uint64(len(q.Keys)))
 	}
