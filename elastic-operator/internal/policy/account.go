@@ -98,15 +98,15 @@ func (d *decider) countFault(i int, pod Pod, f fault) {
 	switch {
 	case f.inPlace: // container restarts are counted when the pod ends
 		failures = 1
-		d.m.InPlace.Failures++
+		d.out.Status.InPlace.Failures++
 	case f.cause == CauseDisruption:
 		h.Disruptions++
-		d.m.Disruptions++
+		d.out.Status.Disruptions++
 	case pod.Phase == corev1.PodFailed || f.stuck:
 		failures++
 	}
 	h.Failures += failures
-	d.m.Restarts += failures
+	d.out.Status.Restarts += failures
 	h.Permanent = h.Permanent || f.permanent
 	h.LastReason, h.LastTime = f.reason, toMicro(d.Now)
 	d.m.Workers[i] = h

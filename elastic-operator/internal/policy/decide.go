@@ -79,11 +79,11 @@ func (d *decider) suspend() {
 	if !d.m.Suspended {
 		d.event(corev1.EventTypeNormal, "", v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
 		if !d.m.Started.IsZero() { // the next run needs a new rendezvous, because departing workers close this one
-			d.m.Resumes++
+			d.out.Status.Resumes++
 		}
 	}
 	d.m.Suspended = true
-	d.m.Started, d.m.BelowMin, d.m.GivenBack = time.Time{}, time.Time{}, nil
+	d.m.Started, d.m.BelowMin, d.out.Status.GivenBack = time.Time{}, time.Time{}, nil
 	d.out.KeepServices = true
 	for _, i := range d.podIndexes() {
 		pod := d.Pods[i]

@@ -181,9 +181,9 @@ func TestFailedAndDisruptedWorkersAreReplaced(t *testing.T) {
 			if w.facts.Pods[1].UID == before {
 				t.Error("the pod was not replaced")
 			}
-			m := w.facts.Memory
-			if h := m.Workers[1]; h.Failures != tc.failed || h.Disruptions != tc.disrupted || m.Restarts != tc.failed || m.Disruptions != tc.disrupted {
-				t.Errorf("counted %+v, in total %d and %d", h, m.Restarts, m.Disruptions)
+			h, s := w.facts.Memory.Workers[1], w.facts.Status
+			if h.Failures != tc.failed || h.Disruptions != tc.disrupted || s.Restarts != tc.failed || s.Disruptions != tc.disrupted {
+				t.Errorf("counted %+v, in total %d and %d", h, s.Restarts, s.Disruptions)
 			}
 		})
 	}

@@ -40,10 +40,12 @@ const (
 // by account.
 func (d *decider) countInPlace() {
 	for _, f := range d.InPlace.report().Failures {
-		if f.At <= fromMicro(d.m.InPlace.Counted).UnixMilli() {
+		status := ptr.Deref(d.out.Status.InPlace, v1alpha1.InPlaceStatus{})
+		if f.At <= fromMicro(status.Counted).UnixMilli() {
 			continue
 		}
-		d.m.InPlace.Counted = toMicro(time.UnixMilli(f.At))
+		status.Counted = toMicro(time.UnixMilli(f.At))
+		d.out.Status.InPlace = &status
 		index, uid, valid := roster.ParseMember(f.Member)
 		pod, found := d.Pods[index]
 		if valid && found && string(pod.UID) == uid && pod.running() && d.m.Indexes.Has(index) && !d.m.Completed.Has(index) &&
@@ -80,7 +82,7 @@ func (d *decider) updateRoster() {
 	if d.m.Ended != "" || d.m.Suspended {
 		return
 	}
-	r := &roster.Roster{Epoch: Epoch(d.m.Resumes), Timeout: d.InPlace.Timeout}
+	r := &roster.Roster{Epoch: Epoch(d.out.Status.Resumes), Timeout: d.InPlace.Timeout}
 	for _, i := range d.m.Indexes {
 		if pod, found := d.Pods[i]; found && d.isMember(i, pod) {
 			r.Members = append(r.Members, roster.Member(i, string(pod.UID)))

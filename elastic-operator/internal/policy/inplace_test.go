@@ -106,12 +106,12 @@ func TestInPlaceFailure(t *testing.T) {
 	w := newGroup(1, 3, 3)
 	before := w.member(1)
 	w.failed(1, 137, 1).lookInPlace()
-	m := w.last.Memory
+	s := w.last.Status
 	if len(w.last.Delete)+len(w.last.Create) != 0 || w.member(1) != before {
 		t.Errorf("deleted %v, created %v", w.last.Delete, w.last.Create)
 	}
-	if m.Restarts != 1 || m.Workers[1].Failures != 1 || m.Disruptions != 0 || m.InPlace.Failures != 1 {
-		t.Errorf("%+v", m)
+	if s.Restarts != 1 || s.Workers[0].Index != 1 || s.Workers[0].Failures != 1 || s.Disruptions != 0 || s.InPlace.Failures != 1 {
+		t.Errorf("%+v", s)
 	}
 	if !slices.ContainsFunc(w.said, func(s string) bool { return strings.HasPrefix(s, EventInPlace+": ") && strings.Contains(s, "137") }) {
 		t.Errorf("no event reports the failure: %v", w.said)
@@ -119,7 +119,7 @@ func TestInPlaceFailure(t *testing.T) {
 	if w.last.Status.State != v1alpha1.StateRunning || w.last.Recovering != nil {
 		t.Errorf("%s, %+v", w.last.Status.State, w.last.Recovering)
 	}
-	if w.lookInPlace(); w.last.Memory.Restarts != 1 || len(w.last.Events) != 0 {
+	if w.lookInPlace(); w.last.Status.Restarts != 1 || len(w.last.Events) != 0 {
 		t.Errorf("counted again: %+v, %v", w.last.Memory, w.last.Events)
 	}
 	if w.last.Roster.Limit != defaultBackoffLimit {
@@ -190,7 +190,7 @@ func TestFailuresOfTerminatedPodsAreNotCountedTwice(t *testing.T) {
 	} {
 		w := newGroup(1, 2, 2)
 		w.failed(0, 1, 1).change(0, change).lookInPlace()
-		if n := w.last.Memory.InPlace.Failures; n != 0 || w.last.Memory.Restarts > 1 {
+		if n := w.last.Status.InPlace.Failures; n != 0 || w.last.Status.Restarts > 1 {
 			t.Errorf("%s: %+v", name, w.last.Memory)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 )
 
-// Memory contains the recorded decisions, which are stored in the status.
+// Memory contains the decisions that are recorded in the status in another form. The other fields of the status are used as they are.
 type Memory struct {
 	// Indexes contains the desired workers.
 	Indexes indexes.Set
@@ -21,16 +21,10 @@ type Memory struct {
 	Completed indexes.Set
 	// Workers contains the history of workers that have failed or were disrupted.
 	Workers map[int]v1alpha1.WorkerHistory
-	// Restarts and Disruptions are totals that include removed workers.
-	Restarts, Disruptions int32
 	// Started is when the job was started or last resumed.
 	Started time.Time
 	// BelowMin is when the number of workers that can still run dropped below the minimum, or zero.
-	BelowMin  time.Time
-	GivenBack *v1alpha1.GivenBack
-	Resumes   int32
-	// InPlace counts the failures that were handled in place.
-	InPlace v1alpha1.InPlaceStatus
+	BelowMin time.Time
 	// Suspended means that the Suspended condition is True.
 	Suspended bool
 	// Ended is Succeeded or Failed once the job has finished, and EndedAt is when it finished.
@@ -46,9 +40,7 @@ func ReadMemory(status *v1alpha1.ElasticJobStatus) (Memory, error) {
 	completed, errCompleted := indexes.Parse(status.CompletedIndexes)
 	m := Memory{
 		Indexes: wanted, Completed: completed, Workers: map[int]v1alpha1.WorkerHistory{},
-		Restarts: status.Restarts, Disruptions: status.Disruptions, Resumes: status.Resumes,
 		Started: ptr.Deref(status.StartTime, metav1.Time{}).Time, BelowMin: fromMicro(status.BelowMinSince),
-		GivenBack: status.GivenBack.DeepCopy(), InPlace: ptr.Deref(status.InPlace, v1alpha1.InPlaceStatus{}),
 	}
 	for _, w := range status.Workers {
 		m.Workers[int(w.Index)] = w
@@ -73,19 +65,13 @@ func ReadMemory(status *v1alpha1.ElasticJobStatus) (Memory, error) {
 // Write writes the memory to a status.
 func (m *Memory) Write(status *v1alpha1.ElasticJobStatus) {
 	status.Indexes, status.CompletedIndexes = m.Indexes.String(), m.Completed.String()
-	status.Restarts, status.Disruptions, status.Resumes = m.Restarts, m.Disruptions, m.Resumes
 	status.Workers = nil
 	for _, index := range slices.Sorted(maps.Keys(m.Workers)) {
 		h := m.Workers[index]
 		h.Index = int32(index)
 		status.Workers = append(status.Workers, h)
 	}
-	status.InPlace = nil
-	if m.InPlace.Counted != nil {
-		status.InPlace = m.InPlace.DeepCopy()
-	}
-	status.BelowMinSince = toMicro(m.BelowMin)
-	status.StartTime, status.CompletionTime, status.GivenBack = toTime(m.Started), toTime(m.EndedAt), m.GivenBack.DeepCopy()
+	status.StartTime, status.CompletionTime, status.BelowMinSince = toTime(m.Started), toTime(m.EndedAt), toMicro(m.BelowMin)
 }
 
 func fromMicro(t *metav1.MicroTime) time.Time { return ptr.Deref(t, metav1.MicroTime{}).Time }

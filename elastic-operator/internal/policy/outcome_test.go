@@ -132,21 +132,21 @@ func TestSuspendAndResume(t *testing.T) {
 	w.look()
 	w.look()
 	w.want(t, "", v1alpha1.StateSuspended)
-	if w.last.Rendezvous || !w.facts.Memory.Started.IsZero() || w.facts.Memory.Resumes != 1 {
-		t.Errorf("rendezvous %t, started %s, resumes %d", w.last.Rendezvous, w.facts.Memory.Started, w.facts.Memory.Resumes)
+	if w.last.Rendezvous || !w.facts.Memory.Started.IsZero() || w.facts.Status.Resumes != 1 {
+		t.Errorf("rendezvous %t, started %s, resumes %d", w.last.Rendezvous, w.facts.Memory.Started, w.facts.Status.Resumes)
 	}
 	// Pods that are still terminating when the job is resumed are not counted as disrupted.
 	w.pass(time.Hour).facts.Settings.Suspend = false
 	w.play().want(t, "0,1", v1alpha1.StateRunning)
-	if m := w.facts.Memory; m.Disruptions != 0 || !m.Started.Equal(w.facts.Now) {
-		t.Errorf("disruptions %d, started %s", m.Disruptions, m.Started)
+	if s := w.facts.Status; s.Disruptions != 0 || !s.StartTime.Time.Equal(w.facts.Now) {
+		t.Errorf("disruptions %d, started %s", s.Disruptions, s.StartTime)
 	}
 	w.heard(t, "ElasticJobSuspended: ElasticJob a is suspended.", "ElasticJobResumed: ElasticJob a is resumed.")
 }
 
 func TestJobCreatedSuspendedHasNoPods(t *testing.T) {
 	w := newWorld(1, 2, 2, func(s *Settings) { s.Suspend = true })
-	if d := w.play().last; len(w.facts.Pods) != 0 || d.Status.State != v1alpha1.StateSuspended || w.facts.Memory.Resumes != 0 {
+	if d := w.play().last; len(w.facts.Pods) != 0 || d.Status.State != v1alpha1.StateSuspended || w.facts.Status.Resumes != 0 {
 		t.Errorf("pods %v, state %s", w.facts.Pods, d.Status.State)
 	}
 }

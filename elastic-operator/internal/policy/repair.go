@@ -105,8 +105,8 @@ func (d *decider) refund() {
 		h.Failures--
 		h.Disruptions++
 		h.Permanent, h.LastReason = false, reasonServerLost
-		d.m.Restarts--
-		d.m.Disruptions++
+		d.out.Status.Restarts--
+		d.out.Status.Disruptions++
 		d.m.Workers[i] = h
 	}
 }

@@ -179,7 +179,7 @@ func (d *decider) waitingFor(c workerCounts) string {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}
 	}
-	if g := d.m.GivenBack; g != nil {
+	if g := d.out.Status.GivenBack; g != nil {
 		parts = append(parts, fmt.Sprintf("%d removed because they could not be scheduled", g.Wanted-g.Replicas))
 	}
 	if !d.m.BelowMin.IsZero() {

@@ -14,11 +14,11 @@ import (
 
 // resize grows or shrinks the set of desired indexes to the desired size. Remaining indexes keep their pods.
 func (d *decider) resize() {
-	if g := d.m.GivenBack; g != nil && (int(g.Wanted) != d.Settings.Wanted || d.reached(g.Since.Add(d.Settings.SurplusRetry))) {
-		d.m.GivenBack = nil
+	if g := d.out.Status.GivenBack; g != nil && (int(g.Wanted) != d.Settings.Wanted || d.reached(g.Since.Add(d.Settings.SurplusRetry))) {
+		d.out.Status.GivenBack = nil
 	}
 	size := d.Settings.Wanted
-	if g := d.m.GivenBack; g != nil {
+	if g := d.out.Status.GivenBack; g != nil {
 		size = min(size, max(d.Settings.Min, int(g.Replicas)))
 	}
 	d.resizeTo(size)
@@ -121,7 +121,7 @@ func (d *decider) dropUnschedulable(size int) (removed []int) {
 	smaller := max(d.Settings.Min+len(d.abandonedWorkers()), size-len(unschedulable))
 	if smaller < size {
 		removed = d.removalOrder(unschedulable)[:size-smaller]
-		d.m.GivenBack = &v1alpha1.GivenBack{Replicas: int32(smaller), Wanted: int32(d.Settings.Wanted), Since: *toMicro(d.Now)}
+		d.out.Status.GivenBack = &v1alpha1.GivenBack{Replicas: int32(smaller), Wanted: int32(d.Settings.Wanted), Since: *toMicro(d.Now)}
 		d.requeueAt(d.Now.Add(d.Settings.SurplusRetry))
 		d.event(corev1.EventTypeWarning, "", EventGivenBack,
 			fmt.Sprintf("%d workers could not be scheduled for %s: continuing with %d workers instead of %d, retrying in %s",

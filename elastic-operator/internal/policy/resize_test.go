@@ -124,8 +124,8 @@ func TestRevertedScaleDownIsNotADisruption(t *testing.T) {
 	w.look()
 	w.look() // 2 is still terminating
 	w.play()
-	if m := w.facts.Memory; m.Disruptions != 0 || len(m.Indexes) != 3 {
-		t.Errorf("disruptions %d, indexes %s", m.Disruptions, m.Indexes)
+	if s := w.facts.Status; s.Disruptions != 0 || s.Indexes != "0-2" {
+		t.Errorf("disruptions %d, indexes %s", s.Disruptions, s.Indexes)
 	}
 }
 

@@ -58,15 +58,15 @@ func TestFailureJustBeforeTheServerRestartIsRefunded(t *testing.T) {
 			w := newWorld(2, 3, 3).play()
 			w.facts.Rendezvous = Rendezvous{Managed: true, Started: noon.Add(-time.Hour)}
 			w.pass(time.Minute).exits(1, 0, time.Minute).look()
-			if w.facts.Memory.Restarts != 1 {
+			if w.facts.Status.Restarts != 1 {
 				t.Fatalf("%+v", w.facts.Memory)
 			}
 			w.facts.Rendezvous.Started = w.facts.Now.Add(tc.later)
 			w.pass(max(0, tc.later)).play()
 			w.play()
-			m := w.facts.Memory
-			if h := m.Workers[1]; h.Failures != tc.failures || h.Failures+h.Disruptions != 1 || m.Restarts != tc.failures || m.Disruptions != h.Disruptions {
-				t.Errorf("%+v", m)
+			h, s := w.facts.Memory.Workers[1], w.facts.Status
+			if h.Failures != tc.failures || h.Failures+h.Disruptions != 1 || s.Restarts != tc.failures || s.Disruptions != h.Disruptions {
+				t.Errorf("%+v", s)
 			}
 		})
 	}

@@ -52,8 +52,8 @@ func (r *Reconciler) deletePods(ctx context.Context, s *scope, d *policy.Decisio
 
 func (r *Reconciler) createPods(ctx context.Context, s *scope, d *policy.Decision) error {
 	return inParallel(ctx, d.Create, func(ctx context.Context, index int) error {
-		pod := plan.WorkerPod(s.job, index, d.Memory.Resumes)
-		r.Agents.Supervise(s.job, pod, index, d.Memory.Resumes)
+		pod := plan.WorkerPod(s.job, index, d.Status.Resumes)
+		r.Agents.Supervise(s.job, pod, index, d.Status.Resumes)
 		return r.create(ctx, s.job, pod, ofPods)
 	})
 }

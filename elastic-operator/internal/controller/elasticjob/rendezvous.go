@@ -51,13 +51,13 @@ func (r *Reconciler) ensureRendezvous(ctx context.Context, s *scope, d *policy.D
 	if s.serverService == nil {
 		errs = append(errs, r.create(ctx, s.job, plan.RendezvousService(s.job), ofServices))
 	}
-	wanted := plan.RendezvousPod(s.job, r.RendezvousImage, r.Agents.PullSecrets, d.Memory.Resumes)
+	wanted := plan.RendezvousPod(s.job, r.RendezvousImage, r.Agents.PullSecrets, d.Status.Resumes)
 	switch {
 	case s.server == nil:
 		errs = append(errs, r.create(ctx, s.job, wanted, ofPods))
 	case terminated(s.server) && s.server.DeletionTimestamp == nil && s.serverAge() < restartPause:
 		s.requestAfter = requeue.Soonest(s.requestAfter, restartPause-s.serverAge())
-	case s.serverLost || terminated(s.server) || !serves(s.server, plan.RunID(s.job, d.Memory.Resumes)):
+	case s.serverLost || terminated(s.server) || !serves(s.server, plan.RunID(s.job, d.Status.Resumes)):
 		errs = append(errs, r.stopServer(ctx, s))
 	}
 	return errors.Join(errs...)

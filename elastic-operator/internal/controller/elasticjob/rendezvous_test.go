@@ -34,7 +34,7 @@ func TestRejectedServerIsRecreatedAfterAPause(t *testing.T) {
 		c := fake.NewClientBuilder().WithObjects(server).Build()
 		r := New(Options{Client: c, Recorder: nobody{}, RendezvousImage: "image:1"})
 		s := &scope{job: job, server: server, serverService: &corev1.Service{}, facts: policy.Facts{Now: noon}}
-		if err := r.ensureRendezvous(t.Context(), s, &policy.Decision{Rendezvous: true}); err != nil {
+		if err := r.ensureRendezvous(t.Context(), s, &policy.Decision{Rendezvous: true, Status: &v1alpha1.ElasticJobStatus{}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(server), &corev1.Pod{}); (err == nil) != stays || (s.requestAfter > 0) != stays {
