@@ -86,14 +86,12 @@ var (
 
 // Metrics of an ElasticJob's rendezvous server.
 var (
-	RendezvousAccepted = counter("holdfast_rendezvous_accepted_total",
-		"Accepted connections, by protocol of the client: classic (TCPStore before torch 2.3) or validated.", "dialect").of(Rendezvous)
 	RendezvousConnections  = gauge("holdfast_rendezvous_connections", "Open connections.").of(Rendezvous)
 	RendezvousParticipants = gauge("holdfast_rendezvous_participants", "Agents in the current rounds.").of(Rendezvous)
 	RendezvousOpened       = counter("holdfast_rendezvous_opened_total",
 		"Closed rendezvous that were reopened, by reason: left (other agents were still training) or not_done (all agents had ended, but not the job).",
 		"reason").of(Rendezvous)
-	RendezvousRefused      = counter("holdfast_rendezvous_refused_total", "Rejected connections and requests, by reason.", "reason").of(Rendezvous)
+	RendezvousRefused      = counter("holdfast_rendezvous_refused_total", "Rejected connections and requests. The server's log contains the reasons.").of(Rendezvous)
 	RendezvousRequests     = counter("holdfast_rendezvous_requests_total", "Requests, by operation.", "operation").of(Rendezvous)
 	RendezvousRounds       = counter("holdfast_rendezvous_rounds_total", "Completed rounds.").of(Rendezvous)
 	RendezvousWaitingNodes = gauge("holdfast_rendezvous_waiting_nodes", "Agents that are waiting for the next round.").of(Rendezvous)

@@ -68,7 +68,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			continue
 		}
 		if s.connections.Load() >= int64(s.config.Connections) {
-			s.metrics.Inc(series.RendezvousRefused, refusedConnections)
+			s.metrics.Inc(series.RendezvousRefused)
+			s.config.Log.Warn("too many connections, closing a new one", "client", conn.RemoteAddr().String())
 			conn.Close()
 			continue
 		}
@@ -180,13 +181,12 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 		dialect = tcpstore.Sniff(greeting)
 	}
 	if dialect == tcpstore.Unknown {
-		s.metrics.Inc(series.RendezvousRefused, refusedProtocol)
+		s.metrics.Inc(series.RendezvousRefused)
 		s.config.Log.Warn("unknown protocol, closing the connection", "client", conn.RemoteAddr().String(), "first", first)
 		return
 	}
 	if dialect == tcpstore.Validated {
 		_, _ = buffered.Discard(tcpstore.SniffLength) // the greeting, which has been peeked at
 	}
-	s.metrics.Inc(series.RendezvousAccepted, string(dialect))
 	s.session(conn, buffered, dialect)
 }

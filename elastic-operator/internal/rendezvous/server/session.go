@@ -15,12 +15,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Errors that end a session. TCPStore has no error replies, so the server closes the connection.
-var (
-	errOtherJob = errors.New("the key does not belong to the job of this server")
-	errSlow     = errors.New("the client does not read its replies")
-)
-
 // session is the session of one client. It sends replies in order, without blocking the caller of put.
 type session struct {
 	server *Server
@@ -33,7 +27,7 @@ type session struct {
 	ended   bool
 }
 
-// session serves a client until it disconnects or a request fails.
+// session serves a client until it disconnects or a request fails. TCPStore has no error replies, so the server closes the connection.
 func (s *Server) session(conn net.Conn, r *bufio.Reader, d tcpstore.Dialect) {
 	c := &session{server: s, conn: conn}
 	defer c.end()
@@ -65,19 +59,10 @@ func next(conn net.Conn, r *bufio.Reader, messages *tcpstore.Reader, timeout tim
 
 // ended logs the reason why the server ended a session, and counts it in the metrics.
 func (s *Server) ended(conn net.Conn, err error) {
-	reason := refusedMessage
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), isReset(err):
-		return
-	case errors.Is(err, errOtherJob):
-		reason = refusedJob
-	case errors.Is(err, errFull), errors.Is(err, errWaitLimit):
-		reason = refusedQuota
-	case errors.Is(err, errSlow):
-		reason = refusedSlow
+	if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !isReset(err) {
+		s.metrics.Inc(series.RendezvousRefused)
+		s.config.Log.Warn("request rejected, closing the connection", "client", conn.RemoteAddr().String(), "reason", err.Error())
 	}
-	s.metrics.Inc(series.RendezvousRefused, reason)
-	s.config.Log.Warn("request rejected, closing the connection", "client", conn.RemoteAddr().String(), "reason", err.Error())
 }
 
 func isReset(err error) bool {
@@ -102,7 +87,7 @@ func (c *session) answer(q tcpstore.Request) error {
 	defer s.mu.Unlock()
 	for _, key := range q.Keys {
 		if _, ok := state.ParseKey(key, s.config.RunID); !ok {
-			return fmt.Errorf("%w: %.200q", errOtherJob, key)
+			return fmt.Errorf("the key %.200q does not belong to the job of this server", key)
 		}
 	}
 	reply, err := c.apply(q)
@@ -115,7 +100,7 @@ func (c *session) answer(q tcpstore.Request) error {
 // maxPending limits the unsent replies to a client, in bytes.
 const maxPending = 16 << 20
 
-// put queues a reply. It returns errSlow if the client is too far behind in reading its replies.
+// put queues a reply. It fails if the client is too far behind in reading its replies.
 func (c *session) put(reply []byte) error {
 	if len(reply) == 0 {
 		return nil
@@ -123,7 +108,7 @@ func (c *session) put(reply []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || len(c.pending)+len(reply) > maxPending {
-		return errSlow
+		return errors.New("the client does not read its replies")
 	}
 	c.pending = append(c.pending, reply...)
 	if !c.writing {

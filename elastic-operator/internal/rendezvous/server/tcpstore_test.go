@@ -3,8 +3,9 @@ package server
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -124,29 +125,51 @@ func TestConnectionsAreClosedAfterErrors(t *testing.T) {
 		send    func(*client)
 		reason  string
 	}{
-		"a key of another job":           {tcpstore.Classic, func(c *client) { c.set("/torch.rendezvous.other.0/k", "1") }, refusedJob},
-		"a write that exceeds the quota": {tcpstore.Classic, func(c *client) { c.set(key, long[:1000]); c.set(key+"2", long[:1000]) }, refusedQuota},
-		"a value that is too large":      {tcpstore.Classic, func(c *client) { c.set(key, long) }, refusedMessage},
-		"adding to a word":               {tcpstore.Classic, func(c *client) { c.set(key, "x"); c.send(tcpstore.Request{Op: tcpstore.OpAdd, Keys: []string{key}}) }, refusedMessage},
-		"getting a missing key":          {tcpstore.Classic, func(c *client) { c.send(tcpstore.Request{Op: tcpstore.OpGet, Keys: []string{key}}) }, refusedMessage},
-		"a subscription":                 {tcpstore.Classic, func(c *client) { c.raw([]byte{7}) }, refusedMessage},
-		"an unknown protocol":            {tcpstore.Classic, func(c *client) { c.raw([]byte{0xCE, 0xF7, 0x85, 0x3C}) }, refusedProtocol},
-		"an incomplete message":          {tcpstore.Classic, func(c *client) { c.raw([]byte{2, 9}) }, refusedMessage},
+		"a key of another job":           {tcpstore.Classic, func(c *client) { c.set("/torch.rendezvous.other.0/k", "1") }, "does not belong to the job"},
+		"a write that exceeds the quota": {tcpstore.Classic, func(c *client) { c.set(key, long[:1000]); c.set(key+"2", long[:1000]) }, "the store is full"},
+		"a value that is too large":      {tcpstore.Classic, func(c *client) { c.set(key, long) }, "the message is too large"},
+		"adding to a word":               {tcpstore.Classic, func(c *client) { c.set(key, "x"); c.send(tcpstore.Request{Op: tcpstore.OpAdd, Keys: []string{key}}) }, "the value is not a number"},
+		"getting a missing key":          {tcpstore.Classic, func(c *client) { c.send(tcpstore.Request{Op: tcpstore.OpGet, Keys: []string{key}}) }, "does not exist"},
+		"a subscription":                 {tcpstore.Classic, func(c *client) { c.raw([]byte{7}) }, "the operation is not supported"},
+		"an unknown protocol":            {tcpstore.Classic, func(c *client) { c.raw([]byte{0xCE, 0xF7, 0x85, 0x3C}) }, "unknown protocol"},
+		"an incomplete message":          {tcpstore.Classic, func(c *client) { c.raw([]byte{2, 9}) }, "timeout"},
 		"an incomplete greeting":         {tcpstore.Classic, func(c *client) { c.raw([]byte{0}) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := start(t, func(c *Config) { c.Timeout, c.Value, c.Store = 50*time.Millisecond, 1500, 1800 })
+			log := &lines{}
+			w := start(t, func(config *Config) {
+				config.Timeout, config.Value, config.Store, config.Log = 50*time.Millisecond, 1500, 1800, slog.New(slog.NewTextHandler(log, nil))
+			})
 			client := w.client(c.dialect)
 			c.send(client)
 			client.gone()
 			if c.reason == "" {
 				return
 			}
-			w.until("the refusal is counted", func() bool {
-				return strings.Contains(w.page("/metrics"), fmt.Sprintf("holdfast_rendezvous_refused_total{reason=%q} 1", c.reason))
+			w.until("the refusal is counted and logged", func() bool {
+				return strings.Contains(w.page("/metrics"), "holdfast_rendezvous_refused_total 1\n") && strings.Contains(log.String(), c.reason)
 			})
 		})
 	}
+}
+
+// lines is a log that may be read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, b...)
+	return len(b), nil
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
 }
 
 func TestConnectionsAreLimited(t *testing.T) {
@@ -175,7 +198,7 @@ func TestSlowClientIsDisconnected(t *testing.T) {
 		}
 	}()
 	w.until("the client is disconnected", func() bool {
-		return w.server.connections.Load() == 0 && strings.Contains(w.page("/metrics"), `accepted_total{dialect="classic"} 1`)
+		return w.server.connections.Load() == 0 && !strings.Contains(w.page("/metrics"), `requests_total{operation="get"} 0`)
 	})
 }
 
