@@ -92,23 +92,17 @@ func (s *Server) reopen(id string) {
 	}
 	log := s.config.Log.With("run", id, "round", r.state.Round)
 	r.closedAt = time.Time{}
-	if err := s.writeOpen(id); err != nil {
+	opened, err := state.Open(string(s.store.values[state.KeyOf(id)]))
+	if err == nil {
+		err = s.store.set(state.KeyOf(id), []byte(opened))
+	}
+	if err != nil {
 		log.Error("failed to reopen the rendezvous", "error", err)
 		return
 	}
 	s.metrics.Inc(series.RendezvousOpened, reason)
 	log.Info("rendezvous reopened", "reason", reason)
 	s.observe(id)
-}
-
-// writeOpen writes the state with the closed flag cleared.
-func (s *Server) writeOpen(id string) error {
-	text := s.store.values[state.KeyOf(id)]
-	opened, err := state.Open(string(text))
-	if err != nil {
-		return err
-	}
-	return s.store.set(state.KeyOf(id), []byte(opened))
 }
 
 // keptRounds is the number of previous rounds whose keys are kept, because agents of the last round may still write terminal keys.
