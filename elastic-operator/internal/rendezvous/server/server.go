@@ -9,11 +9,9 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -165,20 +163,19 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAliveConfig(keepAlive)
 	}
-	first := make([]byte, 1)
-	if _, err := conn.Read(first); err != nil {
+	buffered := bufio.NewReaderSize(conn, 4<<10)
+	first, err := buffered.Peek(1)
+	if err != nil {
 		return
 	}
-	buffered := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(first), conn), 4<<10)
 	dialect := tcpstore.Sniff(first)
 	if dialect == tcpstore.Undecided {
 		_ = conn.SetReadDeadline(time.Now().Add(s.config.Timeout))
-		greeting, err := buffered.Peek(tcpstore.SniffLength)
-		if err != nil {
+		if first, err = buffered.Peek(tcpstore.SniffLength); err != nil {
 			return
 		}
 		_ = conn.SetReadDeadline(time.Time{})
-		dialect = tcpstore.Sniff(greeting)
+		dialect = tcpstore.Sniff(first)
 	}
 	if dialect == tcpstore.Unknown {
 		s.metrics.Inc(series.RendezvousRefused)
