@@ -3,8 +3,8 @@
 //
 //	connection -> dialect by its first bytes -> session.go, under one lock -> store.go
 //
-// After each write of a rendezvous state, monitor.go parses it for the status, and reopens the rendezvous if it was closed
-// (healing.go). Nothing is stored on disk. See docs/adr/20261122-keep-rendezvous-state-in-memory.md.
+// After each write of a rendezvous state, monitor.go parses it for the status, and reopens the rendezvous if it was closed.
+// Nothing is stored on disk. See docs/adr/20261122-keep-rendezvous-state-in-memory.md.
 package server
 
 import (
@@ -46,6 +46,23 @@ func New(c Config) *Server {
 	s := &Server{config: c, registry: prometheus.NewRegistry(), store: newStore(c.Store), runs: map[string]*run{}}
 	s.metrics = newMetrics(s)
 	return s
+}
+
+// newMetrics creates and registers the metrics.
+func newMetrics(s *Server) meter.Counters {
+	s.registry.MustRegister(
+		meter.GaugeFunc(series.RendezvousConnections, func() float64 { return float64(s.connections.Load()) }),
+		meter.GaugeFunc(series.RendezvousParticipants, func() float64 { return float64(s.Status().Participants) }),
+		meter.GaugeFunc(series.RendezvousWaitingNodes, func() float64 { return float64(s.Status().Waiting) }),
+	)
+	m := meter.NewCounters(s.registry, series.RendezvousRequests, series.RendezvousRefused, series.RendezvousRounds, series.RendezvousOpened)
+	for _, op := range tcpstore.Ops[tcpstore.Validated] { // includes those of the classic dialect
+		if op != tcpstore.OpNone {
+			m.Zero(series.RendezvousRequests, string(op))
+		}
+	}
+	m.Zero(series.RendezvousOpened, agentLeft, jobNotDone)
+	return m
 }
 
 // Serve accepts connections until ctx is done, then closes all connections.
