@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -11,14 +10,6 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
-
-// targets describes the reasons of the DisruptionTarget condition.
-var targets = map[string]string{
-	"DeletionByTaintManager":              "its node has a taint that it does not tolerate",
-	"EvictionByEvictionAPI":               "it was evicted",
-	corev1.PodReasonPreemptionByScheduler: "it was preempted",
-	corev1.PodReasonTerminationByKubelet:  "its kubelet evicted it, preempted it, or shut down its node",
-}
 
 // reasonRejected describes pods that were rejected by their kubelet. Kubelets use many status reasons for this, but such pods never have a
 // container.
@@ -57,7 +48,7 @@ func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now ti
 func disruption(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
-			return cmp.Or(targets[c.Reason], "it was disrupted: "+c.Reason)
+			return "it was disrupted: " + c.Reason
 		}
 	}
 	if pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" && pod.Status.Reason != reasonOverdue && !ran(pod) && !exceededLimits(pod) {

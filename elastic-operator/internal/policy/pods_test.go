@@ -24,12 +24,10 @@ func TestDisruption(t *testing.T) {
 		want   string
 	}{
 		"nothing":                         {corev1.PodStatus{Phase: corev1.PodFailed}, ""},
-		"preempted":                       {target("PreemptionByScheduler"), "it was preempted"},
-		"evicted through the API":         {target("EvictionByEvictionAPI"), "it was evicted"},
-		"a taint":                         {target("DeletionByTaintManager"), "its node has a taint that it does not tolerate"},
-		"an unknown reason":               {target("MeteorImpact"), "it was disrupted: MeteorImpact"},
-		"another unknown reason":          {target("Evicted"), "it was disrupted: Evicted"},
-		"evicted by its kubelet":          {target("TerminationByKubelet"), "its kubelet evicted it, preempted it, or shut down its node"},
+		"preempted":                       {target("PreemptionByScheduler"), "it was disrupted: PreemptionByScheduler"},
+		"evicted through the API":         {target("EvictionByEvictionAPI"), "it was disrupted: EvictionByEvictionAPI"},
+		"a taint":                         {target("DeletionByTaintManager"), "it was disrupted: DeletionByTaintManager"},
+		"evicted by its kubelet":          {target("TerminationByKubelet"), "it was disrupted: TerminationByKubelet"},
 		"evicted for exceeding its limit": {rejected("Evicted", `Usage of EmptyDir volume "x" exceeds the limit "1Mi". `), ""},
 		"no device":                       {rejected("OutOfnvidia.com/gpu", ""), "its node rejected it"},
 		"no capacity on a NUMA node":      {rejected("TopologyAffinityError", ""), "its node rejected it"},

@@ -40,7 +40,7 @@ func TestTheStatusOfTheLargestJobFitsIntoARequest(t *testing.T) {
 	for _, i := range d.Memory.Indexes {
 		d.Memory.Workers[i] = v1alpha1.WorkerHistory{
 			Index: int32(i), Failures: 100, Disruptions: 100, LastPod: "3f0b1c52-7c1e-4b57-9f0e-0d9a3a1f3c11",
-			LastReason: "its node has a taint that it does not tolerate", LastTime: toMicro(noon),
+			LastReason: "it was disrupted: DeletionByTaintManager", LastTime: toMicro(noon),
 		}
 	}
 	var status v1alpha1.ElasticJobStatus
