@@ -257,8 +257,8 @@ func TestWorkersAreAbandonedAtTheirLimits(t *testing.T) {
 			w.play()
 			w.want(t, "0,2", v1alpha1.StateRunning)
 			w.heard(t, "WorkerAbandoned: Pod: a-worker-1 will not be replaced: "+tc.reason)
-			if w.last.Abandoned.String() != "1" {
-				t.Errorf("abandoned: %s", w.last.Abandoned)
+			if w.last.Status.FailedIndexes != "1" {
+				t.Errorf("abandoned: %s", w.last.Status.FailedIndexes)
 			}
 		})
 	}

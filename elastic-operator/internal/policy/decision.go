@@ -17,8 +17,6 @@ type Decision struct {
 	// Status is the new status, which contains Memory. The caller sets the generation, the selector and the rendezvous.
 	Status *v1alpha1.ElasticJobStatus
 	Memory Memory
-	// Abandoned workers are no longer replaced.
-	Abandoned indexes.Set
 
 	// Delete lists the pods to delete. The caller deletes them before it creates pods.
 	Delete []Deletion

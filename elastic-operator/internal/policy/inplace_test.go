@@ -138,8 +138,8 @@ func TestInPlaceFailuresExhaustTheLimit(t *testing.T) {
 	}
 	w.told(roster.Report{Phase: coordination.Terminal, Round: 3, Failures: []roster.Failure{{At: 9000, Member: w.member(1), Kind: coordination.KindExit, Code: 1}}})
 	w.lookInPlace()
-	if len(w.last.Delete) != 1 || w.last.Delete[0].Index != 1 || !w.last.Abandoned.Has(1) {
-		t.Errorf("deleted %+v, abandoned %v", w.last.Delete, w.last.Abandoned)
+	if len(w.last.Delete) != 1 || w.last.Delete[0].Index != 1 || w.last.Status.FailedIndexes != "1" {
+		t.Errorf("deleted %+v, abandoned %v", w.last.Delete, w.last.Status.FailedIndexes)
 	}
 	if got, want := w.members(), []string{w.member(0), w.member(2)}; !slices.Equal(got, want) {
 		t.Errorf("%v, not %v", got, want)
@@ -172,8 +172,8 @@ func TestPermanentInPlaceFailures(t *testing.T) {
 		"restartPolicy Never":   func(s *Settings) { s.Restart = v1alpha1.RestartNever },
 	} {
 		w := newGroup(1, 2, 2, change)
-		if w.failed(0, 42, 1).lookInPlace(); !w.last.Abandoned.Has(0) || len(w.members()) != 1 {
-			t.Errorf("%s: abandoned %v, %v", name, w.last.Abandoned, w.members())
+		if w.failed(0, 42, 1).lookInPlace(); w.last.Status.FailedIndexes != "0" || len(w.members()) != 1 {
+			t.Errorf("%s: abandoned %v, %v", name, w.last.Status.FailedIndexes, w.members())
 		}
 	}
 	if w := newGroup(1, 2, 2, func(s *Settings) { s.Restart = v1alpha1.RestartNever }); w.last.Roster.Limit != 0 {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
@@ -204,7 +205,11 @@ func (w *world) rest(t *testing.T, seed uint64) {
 			alive++
 		}
 	}
-	if want := w.facts.Settings.Wanted - len(w.last.Abandoned); alive != want || w.last.Status.State != v1alpha1.StateRunning {
+	abandoned, err := indexes.Parse(w.last.Status.FailedIndexes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := w.facts.Settings.Wanted - len(abandoned); alive != want || w.last.Status.State != v1alpha1.StateRunning {
 		t.Fatalf("%d workers run, want %d; %s: %s", alive, want, w.last.Status.State, w.last.Status.Message)
 	}
 }

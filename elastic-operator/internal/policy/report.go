@@ -41,8 +41,7 @@ func (d *decider) report() {
 	if d.Memory.Ended == "" { // the last counts remain valid after the job has finished, even if its pods are deleted
 		status.ReplicaStatuses.Worker.Succeeded, status.ReplicaStatuses.Worker.Failed = int32(len(d.m.Completed)), d.failedWorkers()
 	}
-	d.out.Abandoned = d.abandonedWorkers()
-	status.FailedIndexes = d.out.Abandoned.String()
+	status.FailedIndexes = d.abandonedWorkers().String()
 	d.setConditions(c)
 }
 
@@ -173,7 +172,7 @@ func (d *decider) waitingFor(c workerCounts) string {
 		what string
 	}{
 		{c.missing, "not created yet"}, {c.unscheduled, "waiting for a node"}, {c.starting, "starting"}, {c.stopping, "being stopped"},
-		{len(d.out.Abandoned), "abandoned"},
+		{len(d.abandonedWorkers()), "abandoned"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
