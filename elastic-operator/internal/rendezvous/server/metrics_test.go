@@ -22,7 +22,7 @@ func counters(page string) map[string]int {
 func TestEveryCounterStartsAtZero(t *testing.T) {
 	w := start(t, nil)
 	page := w.page("/metrics")
-	want := map[string]int{"opened_total": 2, "requests_total": 10}
+	want := map[string]int{"opened_total": 2, "requests_total": 11}
 	if diff := cmp.Diff(want, counters(page)); diff != "" {
 		t.Error(diff)
 	}

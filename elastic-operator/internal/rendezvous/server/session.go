@@ -158,6 +158,8 @@ func (c *session) apply(q tcpstore.Request) (reply []byte, err error) {
 			return tcpstore.Ready, nil
 		}
 		return tcpstore.NotReady, nil
+	case tcpstore.OpDelete:
+		return tcpstore.Number(s.store.delete(q.Keys[0])), nil
 	case tcpstore.OpAdd:
 		sum, err := s.store.add(q.Keys[0], q.Number)
 		return tcpstore.Number(sum), err

@@ -86,11 +86,15 @@ func (s *store) missing(keys []string) map[string]struct{} {
 	return missing
 }
 
-func (s *store) delete(key string) {
-	if value, ok := s.values[key]; ok {
-		delete(s.values, key)
-		s.used -= cost(key, value)
+// delete returns the number of deleted keys.
+func (s *store) delete(key string) int64 {
+	value, ok := s.values[key]
+	if !ok {
+		return 0
 	}
+	delete(s.values, key)
+	s.used -= cost(key, value)
+	return 1
 }
 
 // wait represents one client waiting for one or more keys.

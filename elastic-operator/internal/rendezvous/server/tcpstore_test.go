@@ -43,6 +43,12 @@ func TestOperations(t *testing.T) {
 					t.Errorf("check of %d keys: %d", len(keys), got)
 				}
 			}
+			for _, want := range []int64{1, 0} {
+				c.send(tcpstore.Request{Op: tcpstore.OpDelete, Keys: []string{key}})
+				if got := c.number(); got != want {
+					t.Errorf("delete: %d, want %d", got, want)
+				}
+			}
 		})
 	}
 }

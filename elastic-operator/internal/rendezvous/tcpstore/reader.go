@@ -68,7 +68,7 @@ func (r *Reader) Next() (Request, error) {
 // arguments reads the arguments of an operation. After an error, the methods that it calls read nothing.
 func (r *Reader) arguments(q *Request) {
 	switch q.Op {
-	case OpGet:
+	case OpGet, OpDelete:
 		r.key(q)
 	case OpSet:
 		r.key(q)

@@ -14,6 +14,7 @@ const (
 	OpAdd        Op = "add"
 	OpCheck      Op = "check"
 	OpWait       Op = "wait"
+	OpDelete     Op = "delete"
 	OpMultiGet   Op = "multi_get"
 	OpMultiSet   Op = "multi_set"
 	OpCancelWait Op = "cancel_wait"
@@ -21,11 +22,11 @@ const (
 )
 
 // Ops contains the operations of each dialect by number. OpNone marks operations that the rendezvous does not use: counting keys (6 in
-// Classic, 7 in Validated), subscribing to changes (7 in Classic), deleting a key (8) and appending to a value (9). Number 0 of Validated is the greeting.
+// Classic, 7 in Validated), subscribing to changes (7 in Classic) and appending to a value (9). Number 0 of Validated is the greeting.
 var Ops = map[Dialect][]Op{
-	Classic: {OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpNone, OpNone, OpNone},
+	Classic: {OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpNone, OpNone, OpDelete},
 	Validated: {
-		OpNone, OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpNone, OpNone, OpNone, OpMultiGet, OpMultiSet, OpCancelWait, OpPing,
+		OpNone, OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpNone, OpDelete, OpNone, OpMultiGet, OpMultiSet, OpCancelWait, OpPing,
 	},
 }
 
@@ -101,7 +102,7 @@ func Value(v []byte) []byte {
 	return append(binary.LittleEndian.AppendUint64(make([]byte, 0, 8+len(v)), uint64(len(v))), v...)
 }
 
-// Number returns the reply to OpAdd.
+// Number returns the reply to OpAdd and OpDelete.
 func Number(n int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
 
 // Pong returns the reply to OpPing.

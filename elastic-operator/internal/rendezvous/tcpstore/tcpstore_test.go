@@ -49,6 +49,7 @@ func requests() map[string]tcpstore.Request {
 		"add":         {Op: tcpstore.OpAdd, Keys: []string{"/a"}, Number: -3},
 		"check":       {Op: tcpstore.OpCheck, Keys: []string{"/a", "/b"}},
 		"wait":        {Op: tcpstore.OpWait, Keys: []string{"/a", "/b"}},
+		"delete":      {Op: tcpstore.OpDelete, Keys: []string{"/a"}},
 		"multi-get":   {Op: tcpstore.OpMultiGet, Keys: []string{"/a", "/b"}},
 		"multi-set":   {Op: tcpstore.OpMultiSet, Keys: []string{"/a", "/b"}, Values: [][]byte{[]byte("1"), []byte("2")}},
 		"cancel-wait": {Op: tcpstore.OpCancelWait},
@@ -124,7 +125,7 @@ func TestReaderRejects(t *testing.T) {
 		"values that are too long in total": {tcpstore.Validated, encode(t, tcpstore.Validated, tcpstore.Request{Op: tcpstore.OpMultiSet, Keys: []string{"a", "b", "c"}, Values: [][]byte{long[:250], long[:250], long[:250]}}), tcpstore.ErrTooLarge},
 		"half a message":                    {tcpstore.Classic, []byte{2, 9, 0}, io.ErrUnexpectedEOF},
 		"a subscription":                    {tcpstore.Classic, []byte{7}, tcpstore.ErrNotServed},
-		"a deletion":                        {tcpstore.Classic, []byte{8}, tcpstore.ErrNotServed},
+		"an appended value":                 {tcpstore.Validated, []byte{9}, tcpstore.ErrNotServed},
 		"a queue":                           {tcpstore.Validated, []byte{14}, tcpstore.ErrNotServed},
 		"a second greeting":                 {tcpstore.Validated, tcpclient.Greeting(), tcpstore.ErrNotServed},
 	} {
