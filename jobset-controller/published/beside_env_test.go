@@ -19,6 +19,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
@@ -223,8 +224,8 @@ func TestTwoInstallationsLeadTheirOwnGroups(t *testing.T) {
 	time.Sleep(2 * time.Second)
 	second.awaitRestartsOf("train-0", "1")
 	for group, other := range map[string]*guest{first.uid(): second, second.uid(): first} {
-		if _, err := other.store.Level(t.Context(), group); !errors.Is(err, coordination.ErrNoGroup) {
-			t.Errorf("%s has the group of the other installation: %v", other.name, err)
+		if o := other.store.Observe(t.Context(), group, rounds.Slot{}); !errors.Is(o.Err, coordination.ErrNoGroup) {
+			t.Errorf("%s has the group of the other installation: %v", other.name, o.Err)
 		}
 	}
 }

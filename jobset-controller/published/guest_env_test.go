@@ -220,16 +220,13 @@ func (g *guest) join(slot string, pod *corev1.Pod) {
 func (g *guest) joinAt(slot string, pod *corev1.Pod, generation int64) {
 	g.Helper()
 	g.eventually(func() string {
-		level, err := g.store.Level(g.Context(), g.uid())
-		if err != nil {
-			return err.Error()
+		o := g.store.Observe(g.Context(), g.uid(), rounds.Slot{Name: slot, Pod: string(pod.UID)})
+		if o.Err != nil {
+			return o.Err.Error()
 		}
+		level, place := o.Level, o.Place
 		if level.Generation != generation {
 			return fmt.Sprintf("the group is at %s, the pod of generation %d", level, generation)
-		}
-		place, err := g.store.Place(g.Context(), g.uid(), rounds.Slot{Name: slot, Pod: string(pod.UID)})
-		if err != nil {
-			return err.Error()
 		}
 		m := rounds.Member{Slot: rounds.Slot{Name: slot, Pod: string(pod.UID)}, ID: string(pod.UID) + strconv.FormatInt(level.Round, 10), Attempt: level.Round + 1, Past: rounds.Past{Kind: rounds.PastNew}}
 		reply, _, err := g.store.Call(g.Context(), g.uid(), rounds.Join(level.Incarnation, place.Unit, level.Round, level.Entered, m))
@@ -264,15 +261,14 @@ func (g *guest) die(slot string) {
 
 func (g *guest) dieAt(slot string, pod *corev1.Pod) {
 	g.Helper()
-	level, err := g.store.Level(g.Context(), g.uid())
-	g.ok(err)
-	place, err := g.store.Place(g.Context(), g.uid(), rounds.Slot{Name: slot, Pod: string(pod.UID)})
-	g.ok(err)
+	o := g.store.Observe(g.Context(), g.uid(), rounds.Slot{Name: slot, Pod: string(pod.UID)})
+	g.ok(o.Err)
+	level, place := o.Level, o.Place
 	d := rounds.Death{
 		Slot: rounds.Slot{Name: slot, Pod: string(pod.UID)}, ID: string(pod.UID) + strconv.FormatInt(level.Round, 10), Round: level.Round, Ran: true,
 		Cause: rounds.FormatFailure(coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindExit, ExitCode: 1}}),
 	}
-	_, _, err = g.store.Call(g.Context(), g.uid(), rounds.Down(level.Incarnation, place.Unit, d))
+	_, _, err := g.store.Call(g.Context(), g.uid(), rounds.Down(level.Incarnation, place.Unit, d))
 	g.ok(err)
 }
 

@@ -26,6 +26,11 @@ var (
 	ErrSwitched = errors.New("the connection to the store has changed")
 )
 
+// IsReply reports whether the store has replied to a read, possibly with an error.
+func IsReply(err error) bool {
+	return err == nil || errors.Is(err, ErrNoGroup) || errors.Is(err, ErrUnknownSlot) || errors.Is(err, ErrForeignValue)
+}
+
 // FieldMessage is the Field of a foreign value that arrived as a published message. The Key is then the channel.
 const FieldMessage = "message"
 

@@ -46,7 +46,7 @@ func start(ctx context.Context, c config.Config) error {
 	}
 	defer driver.Close()
 	log := journal.New(os.Stderr, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
-	groups, err := store.Members(c.Store, c.Identity, "holdfast-agent", log)
+	groups, err := store.Members(c.Store, "holdfast-agent", log)
 	if err != nil {
 		return err
 	}

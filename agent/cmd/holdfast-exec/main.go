@@ -83,7 +83,7 @@ func supervise(c config.Exec, program process.Spec) (code int, err error) {
 	output := journal.Detach(os.Stderr)
 	defer output.Flush(journal.LastLines)
 	log := journal.New(output, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
-	groups, err := store.Members(c.Store, c.Identity, "holdfast-exec", log)
+	groups, err := store.Members(c.Store, "holdfast-exec", log)
 	if err != nil {
 		return failed, err
 	}

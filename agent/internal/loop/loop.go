@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
@@ -34,8 +35,6 @@ type loop struct {
 	events  chan worker.Event
 	due     chan struct{} // buffer of one: an observation is due
 	failure chan error    // the runtime is no longer reachable
-	updates sync.Mutex    // held while related events are posted
-	heard   int           // number of updates so far; guarded by updates
 	timer   *time.Timer
 	unsaved map[string][]byte // content of files that could not be written to the volume, by name
 
@@ -63,7 +62,7 @@ func Run(ctx context.Context, c Config, p Parts, w worker.Config, m worker.Memor
 	stopObserving := l.startObserving()
 	defer stopObserving()
 	leaving := l.config.Leaving
-	l.goroutines.Go(func() { l.Store.Watch(work, l.config.JobSetUID, l.updated) })
+	l.goroutines.Go(func() { l.Store.Watch(work, l.config.JobSetUID, l.config.slot(), l.updated) })
 	for !l.released {
 		select {
 		case e := <-l.events:
@@ -144,13 +143,13 @@ type Config struct {
 	Contact         *Contact        // with the store; optional
 }
 
-func (c Config) slot() rounds.Slot { return rounds.Slot{Name: c.WorkerID, Pod: c.PodUID} }
+func (c *Config) slot() rounds.Slot { return rounds.Slot{Name: c.WorkerID, Pod: c.PodUID} }
 
 // Contact records when the store last replied, possibly with an error.
 type Contact struct{ last atomic.Int64 } // Unix nanoseconds
 
 func (c *Contact) note(err error) {
-	if c != nil && isReply(err) {
+	if c != nil && coordination.IsReply(err) {
 		c.last.Store(time.Now().UnixNano())
 	}
 }

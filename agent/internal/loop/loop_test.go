@@ -21,49 +21,35 @@ import (
 // script is a store that returns prepared results for successive reads.
 type script struct {
 	rounds.Members
-	levels []func() (rounds.Level, error)
-	places []error
+	all []rounds.Observation
 }
 
-func (s *script) Level(context.Context, string) (rounds.Level, error) {
-	next := s.levels[0]
-	s.levels = s.levels[1:]
-	return next()
-}
-
-func (s *script) Place(context.Context, string, rounds.Slot) (rounds.Place, error) {
-	var err error
-	if len(s.places) > 0 {
-		err, s.places = s.places[0], s.places[1:]
-	}
-	return rounds.Place{Limit: 7}, err
+func (s *script) Observe(context.Context, string, rounds.Slot) rounds.Observation {
+	next := s.all[0]
+	s.all = s.all[1:]
+	return next
 }
 
 func newLoop(t *testing.T, s *script) *loop {
 	return &loop{Parts: Parts{Store: s, Log: slog.New(slog.DiscardHandler)}, events: make(chan worker.Event, 64), work: t.Context()}
 }
 
-func at(seq int64) func() (rounds.Level, error) {
-	return func() (rounds.Level, error) { return rounds.Level{Seq: seq}, nil }
+func at(seq int64) rounds.Observation {
+	return rounds.Observation{Level: rounds.Level{Seq: seq}, Read: true}
 }
 
 // posted returns a short description of each event that the core received.
 func (l *loop) posted() (words []string) {
 	for len(l.events) > 0 {
-		switch e := (<-l.events).(type) {
-		case worker.Placed:
-			words = append(words, "placed")
-		case worker.Updated:
-			switch {
-			case e.Err != nil && e.Read:
-				words = append(words, "read error")
-			case e.Err != nil:
-				words = append(words, "error")
-			case e.Read:
-				words = append(words, "read "+string(rune('0'+e.Level.Seq)))
-			default:
-				words = append(words, "message "+string(rune('0'+e.Level.Seq)))
-			}
+		switch e := (<-l.events).(worker.Updated); {
+		case e.Err != nil && e.Read:
+			words = append(words, "read error")
+		case e.Err != nil:
+			words = append(words, "error")
+		case e.Read:
+			words = append(words, "read "+string(rune('0'+e.Level.Seq)))
+		default:
+			words = append(words, "message "+string(rune('0'+e.Level.Seq)))
 		}
 	}
 	return words
@@ -78,46 +64,17 @@ func expect(t *testing.T, l *loop, want ...string) {
 
 var errAway = errors.New("connection refused")
 
-func TestThePlaceIsPostedBeforeALevelThatWasRead(t *testing.T) {
-	l := newLoop(t, &script{levels: []func() (rounds.Level, error){at(3)}})
-	l.updated(rounds.Observation{Level: rounds.Level{Seq: 1}, Read: true})
-	l.updated(rounds.Observation{Level: rounds.Level{Seq: 2}})
-	l.read()
-	expect(t, l, "placed", "read 1", "message 2", "placed", "read 3")
-}
-
-// Other calls to the store may have returned a later level in the meantime.
-func TestTheLevelIsReadAgainAfterReadingThePlaceFailed(t *testing.T) {
-	l := newLoop(t, &script{places: []error{errAway}, levels: []func() (rounds.Level, error){at(2)}})
-	l.updated(rounds.Observation{Level: rounds.Level{Seq: 1}, Read: true})
-	expect(t, l, "error", "placed", "read 2")
-}
-
 func TestAFailedReadIsRepeated(t *testing.T) {
-	away := func() (rounds.Level, error) { return rounds.Level{}, errAway }
-	l := newLoop(t, &script{levels: []func() (rounds.Level, error){away, at(2)}})
+	l := newLoop(t, &script{all: []rounds.Observation{{Err: errAway}, at(2)}})
 	l.read()
-	expect(t, l, "error", "placed", "read 2")
+	expect(t, l, "error", "read 2")
 }
 
 func TestAnUnknownSlotIsAReply(t *testing.T) {
-	l := newLoop(t, &script{levels: []func() (rounds.Level, error){at(1)}, places: []error{coordination.ErrUnknownSlot, coordination.ErrUnknownSlot}})
+	l := newLoop(t, &script{all: []rounds.Observation{{Read: true, Err: coordination.ErrUnknownSlot}}})
 	l.read()
-	l.updated(rounds.Observation{Level: rounds.Level{Seq: 1}, Read: true})
-	expect(t, l, "read error", "read error")
-}
-
-// A message that arrived during the read may be newer than the level that was read.
-func TestAReadStartsAgainAfterANewerMessage(t *testing.T) {
-	s := &script{}
-	l := newLoop(t, s)
-	overtaken := func() (rounds.Level, error) {
-		l.updated(rounds.Observation{Level: rounds.Level{Seq: 2}})
-		return rounds.Level{Seq: 1}, nil
-	}
-	s.levels = []func() (rounds.Level, error){overtaken, at(2)}
-	l.read()
-	expect(t, l, "message 2", "placed", "read 2")
+	l.updated(rounds.Observation{Level: rounds.Level{Seq: 1}})
+	expect(t, l, "read error", "message 1")
 }
 
 // barrier records the content of the startup file when an instance starts.
@@ -146,14 +103,18 @@ func TestTheStartUpFileIsWrittenBeforeTheStart(t *testing.T) {
 	}
 }
 
+// silent is a store that sends nothing.
+type silent struct{ rounds.Members }
+
+func (silent) Watch(ctx context.Context, _ string, _ rounds.Slot, _ func(rounds.Observation)) {
+	<-ctx.Done()
+}
+
 // lost is a worker that is unreachable.
 type lost struct {
-	rounds.Members
 	watching chan struct{}
 	ended    atomic.Bool
 }
-
-func (*lost) Watch(ctx context.Context, _ string, _ func(rounds.Observation)) { <-ctx.Done() }
 
 func (d *lost) Observe(context.Context) (worker.Observed, error) {
 	<-d.watching
@@ -175,7 +136,7 @@ func (watcher) Explain(err error) string { return err.Error() }
 
 func TestWatchEndsBeforeRunReturnsAnError(t *testing.T) {
 	d := &lost{watching: make(chan struct{})}
-	parts := Parts{Driver: d, Watcher: watcher{d}, Report: func(string) {}, Store: d, Log: slog.New(slog.DiscardHandler)}
+	parts := Parts{Driver: d, Watcher: watcher{d}, Report: func(string) {}, Store: silent{}, Log: slog.New(slog.DiscardHandler)}
 	if err := Run(t.Context(), Config{}, parts, worker.Config{}, worker.Fresh()); err == nil {
 		t.Error("no error")
 	}

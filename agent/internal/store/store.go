@@ -7,7 +7,6 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/shared/coordination/relay"
 	"github.com/holdfast-project/holdfast/shared/coordination/relay/tcp"
-	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -20,10 +19,9 @@ func Open(c config.Store, name string) (*valkey.Store, error) {
 }
 
 // Members prepares an agent's access to the store: directly or, in a large group, through a relay.
-func Members(c config.Store, i config.Identity, name string, log *slog.Logger) (*tcp.Members, error) {
+func Members(c config.Store, name string, log *slog.Logger) (*tcp.Members, error) {
 	return tcp.New(tcp.Options{
 		Plan:    relay.Plan{From: c.RelayFrom, Per: relay.DefaultPer},
-		Own:     rounds.Slot{Name: i.WorkerID, Pod: i.PodUID},
 		Address: c.Address,
 		Open:    func() (tcp.Store, error) { return Open(c, name) },
 		Log:     log,

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/testing/workers"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -61,8 +62,7 @@ func ask(t *testing.T, c config.Store) error {
 		return err
 	}
 	defer s.Close()
-	_, err = s.Level(t.Context(), "uid")
-	return err
+	return s.Observe(t.Context(), "uid", rounds.Slot{}).Err
 }
 
 // The server and the agent verify each other's certificate.

@@ -20,10 +20,9 @@ func TestGroupWithARelay(t *testing.T) {
 	g := newGroup(t, leader, size, "trains")
 	n := 0
 	g.connect = func() rounds.Members {
-		identity := config.Identity{WorkerID: g.pods[n].config.WorkerID, PodUID: g.pods[n].config.PodUID}
 		log := slog.New(slog.NewTextHandler(g.pods[n].log, nil))
 		n++
-		s, err := store.Members(config.Store{Address: address, RelayFrom: 2}, identity, "holdfast-exec", log)
+		s, err := store.Members(config.Store{Address: address, RelayFrom: 2}, "holdfast-exec", log)
 		if err != nil {
 			t.Fatal(err)
 		}

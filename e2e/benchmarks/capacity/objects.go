@@ -85,14 +85,15 @@ func (b *benchmark) runJob(ctx context.Context, js *v1alpha2.JobSet, index, numb
 
 // join joins all workers to their group, as their agents would, and returns once the group is running.
 func (b *benchmark) join(ctx context.Context, js *v1alpha2.JobSet, running []*corev1.Pod) error {
-	var level rounds.Level
+	var o rounds.Observation
 	err := until(ctx, "the store has the group", func(ctx context.Context) (err error) {
-		level, err = b.env.Store.Level(ctx, string(js.UID))
-		return err
+		o = b.env.Store.Observe(ctx, string(js.UID), rounds.Slot{Name: fmt.Sprintf("%s-%s-0-0", js.Name, entry)})
+		return o.Err
 	})
 	if err != nil {
 		return err
 	}
+	level := o.Level
 	for first := 0; first < len(running); first += rounds.MaxBatch {
 		var joining []rounds.Member
 		for i := first; i < min(first+rounds.MaxBatch, len(running)); i++ {

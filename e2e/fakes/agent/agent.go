@@ -101,22 +101,9 @@ func (a *agent) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		watching, end := context.WithCancel(ctx)
 		a.readAgain.Store(&end)
-		a.line.Watch(watching, a.worker.Group, func(o rounds.Observation) { a.observe(ctx, o) })
+		a.line.Watch(watching, a.worker.Group, a.slot, func(o rounds.Observation) { a.post(ctx, worker.Updated{Observation: o}) })
 		end()
 	}
-}
-
-// observe posts an observation. If the level was read, it first posts the place of the slot.
-func (a *agent) observe(ctx context.Context, o rounds.Observation) {
-	if o.Read && o.Err == nil {
-		place, err := a.line.Place(ctx, a.worker.Group, a.slot)
-		if err != nil {
-			o = rounds.Observation{Read: true, Err: err}
-		} else {
-			a.post(ctx, worker.Placed{Place: place})
-		}
-	}
-	a.post(ctx, worker.Updated{Observation: o})
 }
 
 func (a *agent) over() bool {

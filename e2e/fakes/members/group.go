@@ -118,7 +118,7 @@ func Join(ctx context.Context, server valkey.Options, o Options) (*Group, error)
 func (g *Group) store(i int, client valkey.Options, address string, o Options) (rounds.Members, error) {
 	if o.Relays.From > 0 {
 		s, err := tcp.New(tcp.Options{
-			Plan: o.Relays, Own: slotOf(o.First + i), Address: address, Log: slog.New(slog.DiscardHandler),
+			Plan: o.Relays, Address: address, Log: slog.New(slog.DiscardHandler),
 			Open: func() (tcp.Store, error) { return valkey.New(client) },
 		})
 		g.stores = append(g.stores, s)

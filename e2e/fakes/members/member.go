@@ -2,14 +2,12 @@ package members
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
@@ -57,7 +55,7 @@ func slotOf(index int) rounds.Slot {
 func (m *member) run(ctx context.Context) {
 	defer m.beside.Wait()
 	m.beside.Go(func() {
-		m.store.Watch(ctx, m.group.id, func(o rounds.Observation) { m.observe(ctx, o) })
+		m.store.Watch(ctx, m.group.id, m.slot, func(o rounds.Observation) { m.post(ctx, worker.Updated{Observation: o}) })
 	})
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -87,9 +85,8 @@ func (m *member) run(ctx context.Context) {
 // read retries reading the level until the store has responded.
 func (m *member) read(ctx context.Context) {
 	for ctx.Err() == nil {
-		level, err := m.store.Level(ctx, m.group.id)
-		if err == nil || errors.Is(err, coordination.ErrNoGroup) {
-			m.observe(ctx, rounds.Observation{Level: level, Read: true, Err: err})
+		if o := m.store.Observe(ctx, m.group.id, m.slot); o.Read {
+			m.post(ctx, worker.Updated{Observation: o})
 			return
 		}
 		time.Sleep(readRetry)
@@ -97,19 +94,6 @@ func (m *member) read(ctx context.Context) {
 }
 
 const readRetry = time.Second
-
-// observe posts an observation. If the level was read, it first posts the place of the slot.
-func (m *member) observe(ctx context.Context, o rounds.Observation) {
-	if o.Read && o.Err == nil {
-		place, err := m.store.Place(ctx, m.group.id, m.slot)
-		if err != nil {
-			o = rounds.Observation{Read: true, Err: err}
-		} else {
-			m.post(ctx, worker.Placed{Place: place})
-		}
-	}
-	m.post(ctx, worker.Updated{Observation: o})
-}
 
 func (m *member) post(ctx context.Context, e worker.Event) {
 	select {

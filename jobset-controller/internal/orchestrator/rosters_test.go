@@ -210,9 +210,7 @@ func (k *crew) read(a *crewman) []worker.Event {
 	if err != nil { // it is not its turn yet
 		return []worker.Event{worker.Updated{Observation: rounds.Observation{Read: true, Err: err}}}
 	}
-	return []worker.Event{
-		worker.Placed{Place: place}, worker.Updated{Observation: rounds.Observation{Level: stored.State.Level, Read: true}},
-	}
+	return []worker.Event{worker.Updated{Observation: rounds.Observation{Level: stored.State.Level, Place: &place, Read: true}}}
 }
 
 // exit ends the worker.

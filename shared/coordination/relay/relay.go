@@ -49,7 +49,7 @@ const (
 	RecordEvery = 30 * time.Second
 )
 
-const recordVersion = "1"
+const recordVersion = "2"
 
 // String returns the stored form.
 func (r Record) String() string {

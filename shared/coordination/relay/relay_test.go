@@ -181,7 +181,7 @@ func TestRecord(t *testing.T) {
 	if got, err := ParseRecord(r.String()); err != nil || got != r {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, text := range []string{"", "1 a b", "2 10.1.2.3:1 " + strings.Repeat("a", 64) + " t", "1 10.1.2.3:1 aa t"} {
+	for _, text := range []string{"", "2 a b", "1 10.1.2.3:1 " + strings.Repeat("a", 64) + " t", "2 10.1.2.3:1 aa t"} {
 		if got, err := ParseRecord(text); err == nil {
 			t.Errorf("%q is %+v", text, got)
 		}

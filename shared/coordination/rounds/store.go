@@ -8,11 +8,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Observation is an update delivered by Members.Watch.
+// Observation is what a member knows about its group.
 type Observation struct {
 	Level Level
-	Read  bool  // the level was read from the store; if false, it was published and may be late
-	Err   error // coordination.ErrNoGroup, ErrForeignValue, or the reason why the store is unreachable; Level is then empty
+	Place *Place // what the leader has decided about the pod, read after the level; nil if only the level was published
+	Read  bool   // the store has replied; if false, the level was published and may be late
+	Err   error  // coordination.ErrNoGroup, ErrUnknownSlot, ErrForeignValue, or the reason why the store is unreachable
 }
 
 // Members is the interface through which agents use a store. The name of a group is the UID of its owner. Calls are atomic and
@@ -20,14 +21,11 @@ type Observation struct {
 type Members interface {
 	// Call calls a function. now is the level right after the call.
 	Call(ctx context.Context, group string, c Call) (reply string, now Level, err error)
-	// Place returns what the leader has decided about a pod. own names the slot for which the pod was created, or the spare. It
-	// returns coordination.ErrUnknownSlot if the group has no such slot.
-	Place(ctx context.Context, group string, own Slot) (Place, error)
-	// Level reads the level. It returns coordination.ErrNoGroup if the store has no such group.
-	Level(ctx context.Context, group string) (Level, error)
-	// Watch calls on until ctx ends: after every (re)connection and at intervals with a level that was read, and in between with
+	// Observe reads the level and the place of a pod. own names the slot for which the pod was created, or the spare.
+	Observe(ctx context.Context, group string, own Slot) Observation
+	// Watch calls on until ctx ends: after every (re)connection and at intervals with what Observe returns, and in between with
 	// each published level. It reconnects automatically.
-	Watch(ctx context.Context, group string, on func(Observation))
+	Watch(ctx context.Context, group string, own Slot, on func(Observation))
 }
 
 // Stored is a group as it is stored.

@@ -205,9 +205,11 @@ func seesNoProgress(e worker.Event) worker.Event {
 
 // neverGiven hides from an agent that it was assigned a slot.
 func neverGiven(e worker.Event) worker.Event {
-	if p, ok := e.(worker.Placed); ok {
+	if u, ok := e.(worker.Updated); ok && u.Place != nil {
+		p := *u.Place
 		p.Given = ""
-		return p
+		u.Place = &p
+		return u
 	}
 	return e
 }

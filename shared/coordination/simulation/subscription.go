@@ -142,8 +142,7 @@ func (s *subscription) fetch(session int, passOn func(error) bool, done func()) 
 			case err != nil:
 				s.observe(rounds.Observation{Read: true, Err: err})
 			default:
-				s.on(worker.Placed{Place: p})
-				s.observe(rounds.Observation{Level: l, Read: true})
+				s.observe(rounds.Observation{Level: l, Place: &p, Read: true})
 			}
 			done()
 		})

@@ -60,8 +60,8 @@ func TestJoinOfManyMembers(t *testing.T) {
 			expect("-", rounds.Join("B", 0, 0, 0, memberOf(0), memberOf(1))) // one reply for all
 		})
 	}
-	if l, err := store.Level(t.Context(), uid); err != nil || l.Round != 1 || !l.Restarting() {
-		t.Errorf("on the server: %s, %v", l, err)
+	if o := store.Observe(t.Context(), uid, slotOf(0)); o.Err != nil || o.Level.Round != 1 || !o.Level.Restarting() {
+		t.Errorf("on the server: %s, %v", o.Level, o.Err)
 	}
 	if l, err := inProcess.Level(uid); err != nil || l.Round != 1 || !l.Restarting() {
 		t.Errorf("in the interpreter: %s, %v", l, err)

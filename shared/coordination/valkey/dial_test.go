@@ -120,7 +120,7 @@ func TestStoreThatNeverAnswersIsReported(t *testing.T) {
 	}
 	calling, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := store.Level(calling, uid); err == nil || calling.Err() == nil {
+	if err := store.Observe(calling, uid, slotOf(0)).Err; err == nil || calling.Err() == nil {
 		t.Errorf("a call: %v, want a timeout", err)
 	}
 	if n := q.accepted.Load(); n != 2 { // the subscription, and the connection for calls

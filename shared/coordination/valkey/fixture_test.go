@@ -119,7 +119,7 @@ func watchGroup(t *testing.T, s *Store, group string) *watching {
 	w := &watching{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{}, 1)}
 	go func() {
 		defer close(w.done)
-		s.Watch(ctx, group, w.note)
+		s.Watch(ctx, group, slotOf(0), w.note)
 	}()
 	t.Cleanup(w.stop)
 	return w

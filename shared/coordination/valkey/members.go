@@ -3,6 +3,7 @@ package valkey
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -47,12 +48,6 @@ func (s *Store) call(ctx context.Context, group string, c rounds.Call) (reply *r
 	return reply, now, nil
 }
 
-// Place implements rounds.Members.
-func (s *Store) Place(ctx context.Context, group string, own rounds.Slot) (rounds.Place, error) {
-	places, errs := s.PlaceAll(ctx, group, []rounds.Slot{own})
-	return places[0], errs[0]
-}
-
 // Hosts returns the host names of the workers in the given slots, by slot. It omits slots that are not assigned to a pod, because their
 // workers run in pods with the slot's name.
 func (s *Store) Hosts(ctx context.Context, group string, slots []string) (map[string]string, error) {
@@ -69,9 +64,43 @@ func (s *Store) Hosts(ctx context.Context, group string, slots []string) (map[st
 	return hosts, nil
 }
 
-// Level implements rounds.Members.
-func (s *Store) Level(ctx context.Context, group string) (rounds.Level, error) {
-	text, err := s.client.GetRange(ctx, rounds.KeysOf(group).State(), 0, rounds.MaxText).Result()
+// Observe implements rounds.Members.
+func (s *Store) Observe(ctx context.Context, group string, own rounds.Slot) rounds.Observation {
+	return s.ObserveAll(ctx, group, []rounds.Slot{own})[0]
+}
+
+// ObserveAll reads the level once, and the places of several pods.
+func (s *Store) ObserveAll(ctx context.Context, group string, own []rounds.Slot) []rounds.Observation {
+	keys := rounds.KeysOf(group)
+	var text *redis.StringCmd
+	places := make([]*redis.SliceCmd, len(own))
+	replies, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		text = p.GetRange(ctx, keys.State(), 0, rounds.MaxText)
+		for i, slot := range own {
+			places[i] = p.HMGet(ctx, keys.Config(), rounds.PlaceFields(slot)...)
+		}
+		return nil
+	})
+	failed := func(reply redis.Cmder) bool { return reply.Err() != nil }
+	if err != nil && !slices.ContainsFunc(replies, failed) {
+		text.SetErr(err) // there was no connection, which go-redis does not show in the replies
+	}
+	level, err := s.levelOf(ctx, group, text)
+	all := make([]rounds.Observation, len(own))
+	for i, slot := range own {
+		o := rounds.Observation{Level: level, Err: err}
+		if err == nil {
+			o.Place, o.Err = placeOf(slot, places[i])
+		}
+		_, other := errors.AsType[*coordination.VersionError](o.Err)
+		o.Read = other || coordination.IsReply(o.Err)
+		all[i] = o
+	}
+	return all
+}
+
+func (s *Store) levelOf(ctx context.Context, group string, reply *redis.StringCmd) (rounds.Level, error) {
+	text, err := reply.Result()
 	switch {
 	case err != nil:
 		return rounds.Level{}, s.memberError(ctx, err)
@@ -85,16 +114,32 @@ func (s *Store) Level(ctx context.Context, group string) (rounds.Level, error) {
 	return l, nil
 }
 
+func placeOf(own rounds.Slot, reply *redis.SliceCmd) (*rounds.Place, error) {
+	values, err := reply.Result()
+	if err != nil {
+		return nil, protocolError(err)
+	}
+	texts := make([]string, len(values))
+	for n, v := range values {
+		texts[n], _ = v.(string)
+	}
+	p, err := rounds.PlaceOf(own, texts)
+	if err != nil {
+		return nil, err
+	}
+	return &p, nil
+}
+
 // Watch implements rounds.Members. on runs in the caller's goroutine. While it blocks, nothing is received.
-func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observation)) {
+func (s *Store) Watch(ctx context.Context, group string, own rounds.Slot, on func(rounds.Observation)) {
 	w := watch{
 		store: s, channel: rounds.KeysOf(group).Channel(), resync: true,
 		read: func(ctx context.Context) (func(), error) {
-			level, err := s.Level(ctx, group)
-			if err != nil && !isAnswer(err) {
-				return nil, err
+			o := s.Observe(ctx, group, own)
+			if !o.Read {
+				return nil, o.Err
 			}
-			return func() { on(rounds.Observation{Level: level, Read: true, Err: err}) }, nil
+			return func() { on(o) }, nil
 		},
 		message: func(m *redis.Message) {
 			level, err := rounds.ParseLevel(m.Payload)
@@ -106,12 +151,6 @@ func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observat
 		lost: func(err error) { on(rounds.Observation{Err: err}) },
 	}
 	w.run(ctx)
-}
-
-// isAnswer reports whether an error means that the store has answered but has no readable level.
-func isAnswer(err error) bool {
-	var version *coordination.VersionError
-	return errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue) || errors.As(err, &version)
 }
 
 // JoinAll makes a call with the joins of several members, and returns a reply for each. now is the level right after the call.
@@ -148,29 +187,4 @@ func (s *Store) Announce(ctx context.Context, group, slot, text string, life tim
 func (s *Store) Announced(ctx context.Context, group, slot string) (string, error) {
 	text, err := s.client.GetRange(ctx, rounds.KeysOf(group).Relay(slot), 0, rounds.MaxText).Result()
 	return text, protocolError(err)
-}
-
-// PlaceAll returns the places of several pods, with an error for each.
-func (s *Store) PlaceAll(ctx context.Context, group string, own []rounds.Slot) (places []rounds.Place, errs []error) {
-	places, errs = make([]rounds.Place, len(own)), make([]error, len(own))
-	replies := make([]*redis.SliceCmd, len(own))
-	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error { // each reply has its own error
-		for i, slot := range own {
-			replies[i] = p.HMGet(ctx, rounds.KeysOf(group).Config(), rounds.PlaceFields(slot)...)
-		}
-		return nil
-	})
-	for i, slot := range own {
-		values, err := replies[i].Result()
-		if err != nil {
-			errs[i] = protocolError(err)
-			continue
-		}
-		texts := make([]string, len(values))
-		for n, v := range values {
-			texts[n], _ = v.(string)
-		}
-		places[i], errs[i] = rounds.PlaceOf(slot, texts)
-	}
-	return places, errs
 }

@@ -83,12 +83,12 @@ func TestRecordsOfRelays(t *testing.T) {
 	}
 }
 
-func TestPlaceAll(t *testing.T) {
+func TestObserveAll(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	mustOpen(t, store)
-	places, errs := store.PlaceAll(t.Context(), uid, []rounds.Slot{slotOf(0), slotOf(7), slotOf(1)})
-	if got := fmt.Sprint(errs[0] == nil, errors.Is(errs[1], coordination.ErrUnknownSlot), errs[2] == nil, places[2].Pods); got != "true true true 2" {
-		t.Errorf("%s: %+v, %v", got, places, errs)
+	all := store.ObserveAll(t.Context(), uid, []rounds.Slot{slotOf(0), slotOf(7), slotOf(1)})
+	if got := fmt.Sprint(all[0].Err, errors.Is(all[1].Err, coordination.ErrUnknownSlot), all[2].Err, all[2].Place.Pods); got != "<nil> true <nil> 2" {
+		t.Errorf("%s: %+v", got, all)
 	}
 }

@@ -73,8 +73,8 @@ func useLeader(t *testing.T, server *server, leader, member *Store) {
 	if group := <-heard; group != uid {
 		t.Errorf("notified of %q", group)
 	}
-	if place, err := member.Place(ctx, uid, slotOf(1)); err != nil || place.Pods != 2 {
-		t.Errorf("a place: %+v, %v", place, err)
+	if o := member.Observe(ctx, uid, slotOf(1)); o.Err != nil || o.Place.Pods != 2 {
+		t.Errorf("a place: %+v", o)
 	}
 	for _, call := range memberCalls() {
 		mustCall(t, member, call)
@@ -120,8 +120,8 @@ func useLeader(t *testing.T, server *server, leader, member *Store) {
 	if left := server.dump(); len(left) != 0 {
 		t.Errorf("keys left after the drop: %v", left)
 	}
-	if _, err := member.Place(ctx, uid, slotOf(1)); !errors.Is(err, coordination.ErrNoGroup) {
-		t.Errorf("a place in a dropped group: %v", err)
+	if o := member.Observe(ctx, uid, slotOf(1)); !errors.Is(o.Err, coordination.ErrNoGroup) {
+		t.Errorf("a place in a dropped group: %v", o.Err)
 	}
 	mustOpen(t, leader)
 }

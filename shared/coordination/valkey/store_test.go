@@ -154,16 +154,16 @@ func TestLostGroupIsRestored(t *testing.T) {
 func TestPlaceOfASlot(t *testing.T) {
 	c := newClub(t)
 	c.lead()
-	if b, err := c.Place(t.Context(), uid, slotOf(1)); err != nil || b.Unit != 0 || b.Pods != 2 || b.Free() {
-		t.Errorf("%+v, %v", b, err)
+	if o := c.Observe(t.Context(), uid, slotOf(1)); o.Err != nil || o.Place.Unit != 0 || o.Place.Pods != 2 || o.Place.Free() {
+		t.Errorf("%+v", o)
 	}
 	for _, slot := range []string{"js-w-0-2", "js-w-1-0", "js-v-0-0", "w", "", "js-w-00-0"} {
-		if _, err := c.Place(t.Context(), uid, rounds.Slot{Name: slot}); !errors.Is(err, coordination.ErrUnknownSlot) {
-			t.Errorf("slot %q: %v", slot, err)
+		if o := c.Observe(t.Context(), uid, rounds.Slot{Name: slot}); !errors.Is(o.Err, coordination.ErrUnknownSlot) {
+			t.Errorf("slot %q: %v", slot, o.Err)
 		}
 	}
-	if _, err := c.Place(t.Context(), "another", slotOf(1)); !errors.Is(err, coordination.ErrNoGroup) {
-		t.Errorf("another group: %v", err)
+	if o := c.Observe(t.Context(), "another", slotOf(1)); !errors.Is(o.Err, coordination.ErrNoGroup) {
+		t.Errorf("another group: %v", o.Err)
 	}
 }
 

@@ -140,6 +140,9 @@ func TestServerWithoutItsUsersIsUnreachable(t *testing.T) {
 	if _, _, err := agent.Call(t.Context(), uid, aJoin(0)); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 		t.Errorf("join: %v, want WRONGPASS", err)
 	}
+	if o := agent.Observe(t.Context(), uid, rounds.Slot{}); o.Read || o.Err == nil || !strings.Contains(o.Err.Error(), "WRONGPASS") {
+		t.Errorf("observation %+v, want WRONGPASS, not read", o)
+	}
 	server.agentOf(t, uid)
 	if back := w.awaitCount(t, 3)[2]; !back.Read || back.Level != before.Level {
 		t.Errorf("observation %+v, want the level from before, read", back)

@@ -73,7 +73,7 @@ func TestOutageWithDataIsOneErrorThenARead(t *testing.T) {
 	w.awaitCount(t, 2)
 	server.start()
 	all := w.awaitCount(t, 3)
-	if len(all) != 3 || !isLoss(all[1]) || all[2] != before {
+	if len(all) != 3 || !isLoss(all[1]) || !all[2].Read || all[2].Level != before.Level {
 		t.Errorf("observations %+v; want a read, one loss, and the same read", all)
 	}
 }
@@ -200,7 +200,7 @@ func TestSlowObserverBlocksOnlyItself(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		store.Watch(ctx, uid, func(rounds.Observation) { entered <- struct{}{}; <-release })
+		store.Watch(ctx, uid, slotOf(0), func(rounds.Observation) { entered <- struct{}{}; <-release })
 	}()
 	<-entered
 	mustJoin(t, store)

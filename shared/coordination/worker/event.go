@@ -24,10 +24,7 @@ type Process struct {
 // Observed is a complete list of the instances, in any order. If listing them fails, there is no event.
 type Observed struct{ Processes []Process }
 
-// Placed is what the leader has decided about the pod. It precedes every level that was read.
-type Placed struct{ rounds.Place }
-
-// Updated is an update from Members.Watch.
+// Updated is an update from Members.Watch, or the result of a Read.
 type Updated struct{ rounds.Observation }
 
 // Answered is the result of the call in flight.

@@ -33,7 +33,8 @@ func disconnected(err error) moment     { return at(0, Updated{rounds.Observatio
 func stopped(id string, e error) moment { return at(0, StopEnded{ID: id, Err: e}) }
 
 func read(text string) moment {
-	return at(0, Placed{rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 1}}, Limit: 9}}, Updated{rounds.Observation{Level: level(text), Read: true}})
+	p := &rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 1}}, Limit: 9}
+	return at(0, Updated{rounds.Observation{Level: level(text), Place: p, Read: true}})
 }
 
 // reconnected returns the read after a lost connection. Only such a read may return an older level than a preceding message or answer.

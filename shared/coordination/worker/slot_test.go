@@ -12,8 +12,8 @@ import (
 // slot of its own.
 func readAt(text, given string, spare bool) moment {
 	stage := coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 2}
-	p := rounds.Place{Bounds: rounds.Bounds{Stage: stage}, Limit: 9, Given: given, Spare: spare}
-	return at(0, Placed{p}, Updated{rounds.Observation{Level: level(text), Read: true}})
+	p := &rounds.Place{Bounds: rounds.Bounds{Stage: stage}, Limit: 9, Given: given, Spare: spare}
+	return at(0, Updated{rounds.Observation{Level: level(text), Place: p, Read: true}})
 }
 
 // spare configures a pod of the spare Job.
@@ -93,7 +93,7 @@ func TestSpares(t *testing.T) {
 			nil, nil, []moment{
 				observed(), observed("a@10"), readAt("i1/1.2 A 0/1 #6", "", false), reply("J", "i1/1.2 A 1/1 #7"), readAt("i1/1.2 A 1/1 #8", "", true),
 				observed("a@10=143"), stopped("a", nil), observed("b@20"), readAt("i1/1.3 A 0/1 #9", "js-w-0-1", true),
-			}, "prepare, join js-w-0-0 as a.10 in 2 ran=0 n, start a 1.2, stop a 10s, prepare, join js-w-0-1 as b.20 in 2 ran=0 n",
+			}, "prepare, join js-w-0-0 as a.10 in 2 ran=0 n, start a 1.2, stop a 10s, prepare, join js-w-0-1 as b.20 in 3 ran=0 n",
 		},
 		"a spare that never ran is released with the others": {spare, idle, []moment{cast("i1/1.1 D 1/1 #6")}, "read, release"},
 		"and with its stage": {spare, idle, []moment{at(0, Updated{rounds.Observation{Level: left("i1/1.1 A 1/1 #6")}})}, "read, release"},
@@ -111,8 +111,8 @@ func TestSpares(t *testing.T) {
 // without returns a read in which the stage has no slot js-w-0-1.
 func without(text string) moment {
 	stage := coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 1}
-	p := rounds.Place{Bounds: rounds.Bounds{Stage: stage}, Limit: 9, Given: "js-w-0-1", Spare: true}
-	return at(0, Placed{p}, Updated{rounds.Observation{Level: level(text), Read: true}})
+	p := &rounds.Place{Bounds: rounds.Bounds{Stage: stage}, Limit: 9, Given: "js-w-0-1", Spare: true}
+	return at(0, Updated{rounds.Observation{Level: level(text), Place: p, Read: true}})
 }
 
 // left parses a level, and marks the first unit as having left.

@@ -3,13 +3,15 @@ package worker
 import (
 	"cmp"
 	"slices"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// apply adopts what the leader has decided about the pod. A pod that has run a worker in one slot does not work in another, because peers may have
-// connected to it there.
-func (p Placed) apply(s *State) {
+// adoptPlace adopts what the leader has decided about the pod. A pod that has run a worker in one slot does not work in another, because peers may
+// have connected to it there.
+func (s *State) adoptPlace(p *rounds.Place) {
 	before := s.slot().Name
-	s.placed = &p
+	s.placed = p
 	switch works := cmp.Or(s.memory.Slot, s.config.Slot.Name); {
 	case p.Given == "" && p.Spare && s.memory.Slot == "" && s.hasRun():
 		s.ousted = true

@@ -55,12 +55,12 @@ type State struct {
 	accounted int64       // birth of the newest instance whose death has been handled
 	removing  map[string]bool
 
-	level   rounds.Level // the newest known level; without a phase if there is none yet
-	placed  *Placed      // nil until the leader's decision has been read
-	reading bool         // a Read is in progress
-	readAt  int64        // Seq of the level when the Read began
-	readOn  bool         // another Read must follow
-	call    *call        // in flight
+	level   rounds.Level  // the newest known level; without a phase if there is none yet
+	placed  *rounds.Place // nil until the leader's decision has been read
+	reading bool          // a Read is in progress
+	readAt  int64         // Seq of the level when the Read began
+	readOn  bool          // another Read must follow
+	call    *call         // in flight
 	retry   retry
 	asked   map[string]bool
 	fenced  bool

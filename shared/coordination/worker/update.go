@@ -8,6 +8,7 @@ import (
 )
 
 func (u Updated) apply(s *State) {
+	asked := s.reading // this may be the result of a Read
 	if u.Read {
 		s.reading = false
 	}
@@ -15,15 +16,23 @@ func (u Updated) apply(s *State) {
 		s.readOn = false
 		s.read()
 	}
+	known := u.Err == nil && s.level.Incarnation == u.Level.Incarnation
+	older := known && u.Level.Seq < s.level.Seq || asked && !known
+	if u.Read && older && s.level.Seq > s.readAt {
+		s.read() // the result may be older than an update that arrived during the read
+		return
+	}
 	if u.Err != nil {
 		s.watchFailed(u.Err)
 		return
 	}
 	s.noTrouble(viaWatch)
 	s.retry.clear()
-	switch known := s.level.Incarnation == u.Level.Incarnation; {
-	case u.Read && known && u.Level.Seq < s.level.Seq && s.level.Seq > s.readAt:
-		s.read() // the result may be older than an update that arrived during the read
+	if u.Place != nil {
+		s.adoptPlace(u.Place)
+	}
+	switch {
+	case s.fenced:
 	case u.Read:
 		s.adopt(u.Level)
 		s.confirm()

@@ -12,6 +12,9 @@ import (
 // inRound1 makes container "a" run in round 1.
 var inRound1 = []moment{observed("a@10"), read("i1/1.1 A 0/1 #5"), reply("J", "i1/1.1 A 1/1 #6")}
 
+// gone is a read that has found no group.
+var gone = at(0, Updated{rounds.Observation{Read: true, Err: coordination.ErrNoGroup}})
+
 func TestContainers(t *testing.T) {
 	for name, c := range map[string]struct {
 		moments []moment
@@ -60,6 +63,12 @@ func TestContainers(t *testing.T) {
 		"the later round is reported to a store that was reset":         {[]moment{reconnected("i1/1.0 A 1/1 #3"), reply("-", "i1/1.1 A 0/1 #4")}, "lost 1 entered=1, join js-w-0-0 as a.10 in 1 ran=1 r"},
 		"a read that is older than a message received in the meantime is repeated": {
 			[]moment{disconnected(errUnavailable), cast("i1/1.2 A 0/1 #7"), read("i1/1.1 A 1/1 #6"), read("i1/1.2 A 0/1 #7")}, "tell 1.2, stop a 10s, read",
+		},
+		"so is one that has found another incarnation": {
+			[]moment{cast("i2/1.1 A 1/1 #1"), cast("i1/1.2 A 0/1 #7"), read("i2/1.1 A 1/1 #1"), read("i1/1.2 A 0/1 #7")}, "read, tell 1.2, stop a 10s, read",
+		},
+		"or no group": {
+			[]moment{cast("i2/1.1 A 1/1 #1"), cast("i1/1.2 A 0/1 #7"), gone, read("i1/1.2 A 0/1 #7")}, "read, tell 1.2, stop a 10s, read",
 		},
 		"and if the level is still older, the store was reset": {
 			[]moment{disconnected(errUnavailable), cast("i1/1.2 A 0/1 #7"), read("i1/1.1 A 0/1 #5"), read("i1/1.1 A 0/1 #5")}, "tell 1.2, stop a 10s, read, tell 1.1, lost 2 entered=1",

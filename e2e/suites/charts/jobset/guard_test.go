@@ -119,7 +119,7 @@ func (c *installation) checkStrangers(stranger, js *v1alpha2.JobSet) {
 	c.Helper()
 	store := c.asAgent(stranger)
 	defer store.Close()
-	if _, err := store.Place(c.ctx, string(stranger.UID), rounds.Slot{Name: firstWorker(stranger)}); err != nil {
+	if err := store.Observe(c.ctx, string(stranger.UID), rounds.Slot{Name: firstWorker(stranger)}).Err; err != nil {
 		c.Errorf("its own group: %v", err)
 	}
 	before := c.summary(js)
@@ -127,7 +127,7 @@ func (c *installation) checkStrangers(stranger, js *v1alpha2.JobSet) {
 		Slot: rounds.Slot{Name: firstWorker(js), Pod: "forged"}, ID: "forged", Attempt: 1, Past: rounds.Past{Kind: rounds.PastNew},
 	})
 	_, _, joined := store.Call(c.ctx, string(js.UID), report)
-	_, read := store.Place(c.ctx, string(js.UID), rounds.Slot{Name: firstWorker(js)})
+	read := store.Observe(c.ctx, string(js.UID), rounds.Slot{Name: firstWorker(js)}).Err
 	_, all := store.Tidy(c.ctx)
 	for what, err := range map[string]error{"a forged report": joined, "a read of the other group": read, "a list of all groups": all} {
 		if err == nil || !strings.Contains(err.Error(), "NOPERM") {
@@ -139,7 +139,7 @@ func (c *installation) checkStrangers(stranger, js *v1alpha2.JobSet) {
 	}
 	wrong := c.store(coordination.UserOf(string(js.UID)), c.agentsSecret(stranger))
 	defer wrong.Close()
-	if _, err := wrong.Place(c.ctx, string(js.UID), rounds.Slot{Name: firstWorker(js)}); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+	if err := wrong.Observe(c.ctx, string(js.UID), rounds.Slot{Name: firstWorker(js)}).Err; err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 		c.Errorf("the other user with its own password: %v, want WRONGPASS", err)
 	}
 }
@@ -194,7 +194,7 @@ func (c *installation) rotate(js *v1alpha2.JobSet) {
 	}))
 	for name, secret := range map[string]map[string][]byte{"the old password": before, "the new password": after} {
 		store := c.store(string(secret["username"]), secret)
-		if _, err := store.Place(c.ctx, string(js.UID), rounds.Slot{Name: firstWorker(js)}); err != nil {
+		if err := store.Observe(c.ctx, string(js.UID), rounds.Slot{Name: firstWorker(js)}).Err; err != nil {
 			c.Errorf("%s: %v", name, err)
 		}
 		_ = store.Close()

@@ -224,11 +224,11 @@ func TestUserLifecycle(t *testing.T) {
 	agent := g.agent(secret)
 	joins := func(agent *valkey.Store) func() error {
 		return func() error {
-			level, err := agent.Level(t.Context(), uid)
-			if err != nil {
-				return err
+			o := agent.Observe(t.Context(), uid, member.Slot)
+			if o.Err != nil {
+				return o.Err
 			}
-			answer, _, err := agent.Call(t.Context(), uid, rounds.Join(level.Incarnation, 0, level.Round, 0, member))
+			answer, _, err := agent.Call(t.Context(), uid, rounds.Join(o.Level.Incarnation, 0, o.Level.Round, 0, member))
 			if err == nil && answer != string(rounds.AnswerJoined) {
 				return fmt.Errorf("the store returned %q", answer)
 			}
@@ -263,7 +263,7 @@ func TestUserLifecycle(t *testing.T) {
 	g.must(g.admin.Delete(t.Context(), js))
 	late := g.agent(rotated)
 	g.eventually("the user is gone", func() error {
-		if _, err := late.Level(t.Context(), uid); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+		if err := late.Observe(t.Context(), uid, member.Slot).Err; err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 			return fmt.Errorf("connecting as an agent: %v", err)
 		}
 		return nil

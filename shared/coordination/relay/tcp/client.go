@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/relay"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
@@ -230,17 +231,15 @@ func parseJoin(m message) (reply string, now rounds.Level, err error) {
 	return m.field(1), now, err
 }
 
-func (c *client) level(ctx context.Context) (level rounds.Level, err error) {
-	err = c.ask(ctx, func(number string) message { return message{kindLevel, number} }, func(m message) (err error) {
-		level, err = rounds.ParseLevel(m.field(1))
-		return err
+// observe reads the level and the place of a pod through the relay.
+func (c *client) observe(ctx context.Context, own rounds.Slot) (o rounds.Observation) {
+	build := func(number string) message { return message{kindLook, number, own.Name, own.Pod} }
+	o.Err = c.ask(ctx, build, func(m message) (err error) {
+		if o.Level, err = rounds.ParseLevel(m.field(1)); err != nil {
+			return err
+		}
+		return json.Unmarshal([]byte(m.field(2)), &o.Place)
 	})
-	return level, err
-}
-
-func (c *client) place(ctx context.Context, own rounds.Slot) (p rounds.Place, err error) {
-	err = c.ask(ctx, func(number string) message { return message{kindPlace, number, own.Name, own.Pod} }, func(m message) error {
-		return json.Unmarshal([]byte(m.field(1)), &p)
-	})
-	return p, err
+	o.Read = coordination.IsReply(o.Err)
+	return o
 }

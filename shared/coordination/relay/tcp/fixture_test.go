@@ -33,10 +33,10 @@ type connection struct {
 	open           atomic.Bool
 }
 
-func (c *connection) Watch(ctx context.Context, group string, on func(rounds.Observation)) {
+func (c *connection) Watch(ctx context.Context, group string, own rounds.Slot, on func(rounds.Observation)) {
 	c.watches.Add(1)
 	defer c.watches.Add(-1)
-	c.backend.Watch(ctx, group, on)
+	c.backend.Watch(ctx, group, own, on)
 }
 
 func (c *connection) Call(ctx context.Context, group string, call rounds.Call) (string, rounds.Level, error) {
@@ -62,12 +62,11 @@ func (c *connection) JoinAll(ctx context.Context, group string, call rounds.Call
 	return replies, now, nil
 }
 
-func (c *connection) PlaceAll(ctx context.Context, group string, own []rounds.Slot) (places []rounds.Place, errs []error) {
+func (c *connection) ObserveAll(ctx context.Context, group string, own []rounds.Slot) (all []rounds.Observation) {
 	for _, slot := range own {
-		p, err := c.Place(ctx, group, slot)
-		places, errs = append(places, p), append(errs, err)
+		all = append(all, c.Observe(ctx, group, slot))
 	}
-	return places, errs
+	return all
 }
 
 func (c *connection) Hosts(context.Context, string, []string) (map[string]string, error) {
@@ -130,10 +129,7 @@ func (b *backend) member(t *testing.T, n int) *member {
 	m.stop = cancel
 	go func() {
 		defer close(m.done)
-		m.Watch(ctx, group, func(o rounds.Observation) {
-			if o.Read && o.Err == nil { // like the agent
-				_, _ = m.Place(ctx, group, m.own)
-			}
+		m.Watch(ctx, group, m.own, func(o rounds.Observation) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			m.all = append(m.all, o)
@@ -157,7 +153,7 @@ func (b *backend) idleMember(t *testing.T, n int) *member {
 	}
 	var err error
 	m.Members, err = New(Options{
-		Plan: relay.Plan{From: 2, Per: 4}, Own: m.own, Address: "127.0.0.1:6379", Open: open, Log: slog.New(slog.DiscardHandler),
+		Plan: relay.Plan{From: 2, Per: 4}, Address: "127.0.0.1:6379", Open: open, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -19,10 +19,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Options configure Members. All fields except Own are required.
+// Options configure Members. All fields are required.
 type Options struct {
 	Plan    relay.Plan
-	Own     rounds.Slot           // slot for which the pod was created, with the pod
 	Address string                // host:port of the store
 	Open    func() (Store, error) // prepares store connections, which are closed while a relay is used
 	Log     *slog.Logger
@@ -111,38 +110,21 @@ func (m *Members) Call(ctx context.Context, group string, c rounds.Call) (string
 	return store.Call(ctx, group, c)
 }
 
-// Level implements rounds.Members.
-func (m *Members) Level(ctx context.Context, group string) (rounds.Level, error) {
-	if client := m.client.Load(); client != nil {
-		level, err := client.level(ctx)
-		if !errors.Is(err, errLeft) {
-			return level, err
-		}
-	}
-	store, err := m.direct()
-	if err != nil {
-		return rounds.Level{}, err
-	}
-	return store.Level(ctx, group)
-}
-
-// Place implements rounds.Members.
-func (m *Members) Place(ctx context.Context, group string, own rounds.Slot) (p rounds.Place, err error) {
+// Observe implements rounds.Members.
+func (m *Members) Observe(ctx context.Context, group string, own rounds.Slot) (o rounds.Observation) {
 	client := m.client.Load()
 	if client != nil {
-		p, err = client.place(ctx, own)
+		o = client.observe(ctx, own)
 	}
-	if client == nil || errors.Is(err, errLeft) {
-		store, openErr := m.direct()
-		if openErr != nil {
-			return p, openErr
+	if client == nil || errors.Is(o.Err, errLeft) {
+		store, err := m.direct()
+		if err != nil {
+			return rounds.Observation{Err: err}
 		}
-		p, err = store.Place(ctx, group, own)
+		o = store.Observe(ctx, group, own)
 	}
-	if err == nil {
-		m.note(own, p)
-	}
-	return p, err
+	m.note(own, o)
+	return o
 }
 
 // Hosts returns the host names of the workers in the given slots. It always queries the store.
@@ -155,7 +137,11 @@ func (m *Members) Hosts(ctx context.Context, group string, slots []string) (map[
 }
 
 // note determines this member's relay from what the leader has decided about its pod.
-func (m *Members) note(own rounds.Slot, p rounds.Place) {
+func (m *Members) note(own rounds.Slot, o rounds.Observation) {
+	p := o.Place
+	if p == nil {
+		return
+	}
 	works := p.Given
 	if !p.Spare {
 		works = cmp.Or(p.Given, own.Name)

@@ -162,11 +162,11 @@ func TestAnOutageOfTheStore(t *testing.T) {
 func TestAPodThatIsGivenTheSlotOfARelayRelays(t *testing.T) {
 	b := newBackend(t, 4)
 	m := b.idleMember(t, 1)
-	m.note(m.own, rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 4}}, Given: "js-w-0-0"})
+	m.note(m.own, rounds.Observation{Place: &rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 4}}, Given: "js-w-0-0"}})
 	if slot, relays := m.role(); slot != "js-w-0-0" || !relays {
 		t.Errorf("relay %q, itself %t", slot, relays)
 	}
-	m.note(m.own, rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 4}}, Spare: true})
+	m.note(m.own, rounds.Observation{Place: &rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 4}}, Spare: true}})
 	if slot, relays := m.role(); slot != "" || relays {
 		t.Errorf("a pod without a slot has relay %q; it is the relay itself: %t", slot, relays)
 	}
@@ -184,8 +184,8 @@ func TestWhoMayUseARelay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, err := c.level(t.Context()); !errors.Is(err, errLeft) {
-		t.Errorf("a client without the token reads %s, %v", l, err)
+	if o := c.observe(t.Context(), all[1].own); !errors.Is(o.Err, errLeft) {
+		t.Errorf("a client without the token reads %+v", o)
 	}
 	wrong = record
 	wrong.Fingerprint = string(bytes.Repeat([]byte("0"), 64))
@@ -207,17 +207,17 @@ func TestARelayRejectsBrokenRequests(t *testing.T) {
 		"a join without arguments":      {kindJoin},
 		"a join with too few arguments": {kindJoin, "7", "A", "0"},
 		"the join of two members":       append(joinMessage("8", rounds.Join("A", 0, 0, 0, rounds.Member{}, rounds.Member{})), ""),
-		"a place without a slot":        {kindPlace, "9"},
+		"a look without a slot":         {kindLook, "9"},
 		"a message of another kind":     {"other"},
 	} {
 		if err := c.send(m); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if l, err := c.level(t.Context()); err != nil || l.Round != 0 {
-		t.Errorf("after them: %s, %v", l, err)
+	if o := c.observe(t.Context(), all[1].own); o.Err != nil || o.Level.Round != 0 || o.Place == nil {
+		t.Errorf("after them: %+v", o)
 	}
-	if err := c.send(message{kindLevel, "with a\ttab"}); !errors.Is(err, errField) {
+	if err := c.send(message{kindLook, "with a\ttab"}); !errors.Is(err, errField) {
 		t.Errorf("a field with a tab: %v", err)
 	}
 }
@@ -234,11 +234,11 @@ func TestAStoreThatCannotBeOpenedIsOpenedLater(t *testing.T) {
 		return &connection{backend: b}, nil
 	}
 	m := &Members{options: Options{Open: open}}
-	if _, err := m.Level(t.Context(), group); err == nil {
+	if o := m.Observe(t.Context(), group, rounds.Slot{}); o.Err == nil {
 		t.Error("the level was read without a store")
 	}
 	broken = false
-	if _, err := m.Level(t.Context(), group); !errors.Is(err, coordination.ErrNoGroup) {
-		t.Errorf("after the store can be opened again: %v", err)
+	if o := m.Observe(t.Context(), group, rounds.Slot{}); !errors.Is(o.Err, coordination.ErrNoGroup) {
+		t.Errorf("after the store can be opened again: %v", o.Err)
 	}
 }

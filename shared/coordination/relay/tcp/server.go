@@ -193,12 +193,10 @@ func (s *server) join(ctx context.Context, c rounds.Call) (string, rounds.Level,
 func (s *server) forward(o rounds.Observation) {
 	m := message{kindPublished, o.Level.String()}
 	switch {
-	case o.Err == nil && o.Read:
-		m[0] = kindRead
-	case o.Read && errors.Is(o.Err, coordination.ErrNoGroup):
-		m = message{kindRead, ""}
 	case errors.Is(o.Err, coordination.ErrForeignValue):
 		return // members read the level themselves at intervals
+	case o.Read:
+		m[0] = kindRead
 	case o.Err != nil:
 		m = message{kindOutage, errorText(o.Err)}
 	}

@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,8 +17,8 @@ type Store interface {
 	// JoinAll makes a call with the joins of several members, and returns a reply for each. now is the level right after the
 	// call.
 	JoinAll(ctx context.Context, group string, c rounds.Call, members int) (replies []string, now rounds.Level, err error)
-	// PlaceAll returns the places of several pods, with an error for each.
-	PlaceAll(ctx context.Context, group string, own []rounds.Slot) ([]rounds.Place, []error)
+	// ObserveAll observes the group for several pods.
+	ObserveAll(ctx context.Context, group string, own []rounds.Slot) []rounds.Observation
 	// Announce writes what members need to know about the relay in a slot, with a limited lifetime. Announced returns that text,
 	// or "" if there is none.
 	Announce(ctx context.Context, group, slot, text string, life time.Duration) error
@@ -37,7 +36,7 @@ const maxWaiting = 8 * maxMembers
 
 var errBusy = errors.New("too many waiting requests")
 
-// gather is how long a relay waits for more requests of the same kind after the first read of a level or a place.
+// gather is how long a relay waits for more reads after the first one.
 const gather = 2 * time.Millisecond
 
 // upstream makes a relay's store calls, one at a time. While a call is in progress, requests are collected for the next one.
@@ -50,9 +49,8 @@ type upstream struct {
 	members int // that use the relay, including the relay itself
 	joins   relay.Batch[joining]
 	hold    relay.Hold
-	levels  []func(message)
-	places  []placing
-	reads   time.Time // when the levels and places are due; zero if there are none
+	looks   []looking
+	due     time.Time // of the looks; zero if there are none
 }
 
 // joining is a member that is waiting for the answer to its join.
@@ -61,7 +59,8 @@ type joining struct {
 	answer func(message)
 }
 
-type placing struct {
+// looking is a member that is waiting for the level and its place.
+type looking struct {
 	own    rounds.Slot
 	answer func(message)
 }
@@ -77,7 +76,7 @@ func (u *upstream) served(change int) {
 func (u *upstream) request(m message, answer func(message)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.joins.Waiting()+len(u.levels)+len(u.places) >= maxWaiting {
+	if u.joins.Waiting()+len(u.looks) >= maxWaiting {
 		answer(message{errorText(errBusy)})
 		return
 	}
@@ -90,13 +89,11 @@ func (u *upstream) request(m message, answer func(message)) {
 		}
 		u.joins.Add(joining{call: c, answer: answer}, c, false)
 		u.hold.Joined(time.Now(), c)
-	case kindLevel:
-		u.levels = append(u.levels, answer)
-	case kindPlace:
-		u.places = append(u.places, placing{rounds.Slot{Name: m.field(2), Pod: m.field(3)}, answer})
-	}
-	if m.kind() != kindJoin && u.reads.IsZero() {
-		u.reads = time.Now().Add(gather)
+	case kindLook:
+		u.looks = append(u.looks, looking{rounds.Slot{Name: m.field(2), Pod: m.field(3)}, answer})
+		if u.due.IsZero() {
+			u.due = time.Now().Add(gather)
+		}
 	}
 	select {
 	case u.wake <- struct{}{}:
@@ -107,15 +104,12 @@ func (u *upstream) request(m message, answer func(message)) {
 // run makes calls until ctx is done.
 func (u *upstream) run(ctx context.Context) {
 	for u.collect(ctx) {
-		call, who, levels, places := u.take(time.Now())
+		call, who, looks := u.take(time.Now())
 		if len(who) > 0 {
 			u.join(ctx, call, who)
 		}
-		if len(levels) > 0 {
-			u.level(ctx, levels)
-		}
-		if len(places) > 0 {
-			u.place(ctx, places)
+		if len(looks) > 0 {
+			u.look(ctx, looks)
 		}
 	}
 }
@@ -147,25 +141,25 @@ func (u *upstream) wait(now time.Time) (time.Duration, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	due := u.hold.Due(now, u.members)
-	if due.IsZero() || !u.reads.IsZero() && u.reads.Before(due) {
-		due = u.reads
+	if due.IsZero() || !u.due.IsZero() && u.due.Before(due) {
+		due = u.due
 	}
 	return due.Sub(now), !due.IsZero()
 }
 
 // take removes and returns the requests that are due.
-func (u *upstream) take(now time.Time) (call rounds.Call, joins []joining, levels []func(message), places []placing) {
+func (u *upstream) take(now time.Time) (call rounds.Call, joins []joining, looks []looking) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if due := u.hold.Due(now, u.members); !due.IsZero() && !due.After(now) {
 		call, joins, _ = u.joins.Next()
 		u.hold.Sent(now, u.joins.Waiting() > 0)
 	}
-	if !u.reads.IsZero() && !u.reads.After(now) {
-		levels, places = u.levels, u.places
-		u.levels, u.places, u.reads = nil, nil, time.Time{}
+	if !u.due.IsZero() && !u.due.After(now) {
+		looks = u.looks
+		u.looks, u.due = nil, time.Time{}
 	}
-	return call, joins, levels, places
+	return call, joins, looks
 }
 
 // join sends the joins of several members in one call. If an invalid value of one member makes the whole call fail, each join is
@@ -191,33 +185,15 @@ func (u *upstream) join(ctx context.Context, call rounds.Call, who []joining) {
 	}
 }
 
-func (u *upstream) level(ctx context.Context, who []func(message)) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	level, err := u.store.Level(ctx, u.group)
-	m := message{errorText(err)}
-	if err == nil {
-		m = append(m, level.String())
-	}
-	for _, answer := range who {
-		answer(m)
-	}
-}
-
-func (u *upstream) place(ctx context.Context, who []placing) {
+func (u *upstream) look(ctx context.Context, who []looking) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	own := make([]rounds.Slot, len(who))
 	for i, w := range who {
 		own[i] = w.own
 	}
-	places, errs := u.store.PlaceAll(ctx, u.group, own)
-	for i, w := range who {
-		text, err := json.Marshal(places[i])
-		if err = cmp.Or(errs[i], err); err != nil {
-			w.answer(message{errorText(err)})
-			continue
-		}
-		w.answer(message{noError, string(text)})
+	for i, o := range u.store.ObserveAll(ctx, u.group, own) {
+		place, _ := json.Marshal(o.Place) // numbers, strings and booleans always marshal
+		who[i].answer(message{errorText(o.Err), o.Level.String(), string(place)})
 	}
 }

@@ -16,6 +16,7 @@ import (
 type watch struct {
 	*Members
 	group string
+	own   rounds.Slot
 	on    func(rounds.Observation)
 
 	stop    context.CancelFunc // stops the server; nil if none is running
@@ -23,13 +24,13 @@ type watch struct {
 }
 
 // Watch implements rounds.Members.
-func (m *Members) Watch(ctx context.Context, group string, on func(rounds.Observation)) {
-	w := &watch{Members: m, group: group, on: on}
+func (m *Members) Watch(ctx context.Context, group string, own rounds.Slot, on func(rounds.Observation)) {
+	w := &watch{Members: m, group: group, own: own, on: on}
 	defer w.endServer()
 	var found *client
 	if m.options.Plan.From > 0 {
 		looking, cancel := context.WithTimeout(ctx, callTimeout)
-		_, _ = m.Place(looking, group, m.options.Own) // determines the relay; errors are ignored because the place is read again with each level
+		_ = m.Observe(looking, group, own) // determines the relay; errors are ignored because the place is read again with each level
 		cancel()
 		found = m.seek(ctx, group)
 	}
@@ -111,7 +112,8 @@ func (w *watch) watchStore(ctx context.Context, first bool) (found *client) {
 		defer stop()
 		found = w.seekLater(watching, first)
 	})
-	store.Watch(watching, w.group, func(o rounds.Observation) {
+	store.Watch(watching, w.group, w.own, func(o rounds.Observation) {
+		w.note(w.own, o)
 		if s := w.server.Load(); s != nil {
 			s.forward(o)
 		}
@@ -148,8 +150,7 @@ func (w *watch) follow(ctx context.Context, c *client) {
 	defer c.end()
 	idle := time.NewTicker(idleStore)
 	defer idle.Stop()
-	last, following := w.read(ctx, c)
-	for following {
+	for following := w.read(ctx, c); following; {
 		select {
 		case <-ctx.Done():
 			return
@@ -165,32 +166,28 @@ func (w *watch) follow(ctx context.Context, c *client) {
 				return
 			case m.kind() == kindOutage:
 				w.on(rounds.Observation{Err: parseError(m.field(1))})
-			case m.kind() == kindRead && (m.field(1) != last || last == ""):
-				last, following = w.read(ctx, c) // a newer message may have arrived before this read of the relay
+			case m.kind() == kindRead:
+				following = w.read(ctx, c) // the relay does not forward places
 			default:
-				last = m.field(1)
-				level, err := rounds.ParseLevel(last)
+				level, err := rounds.ParseLevel(m.field(1))
 				if err != nil {
 					return
 				}
-				w.on(rounds.Observation{Level: level, Read: m.kind() == kindRead})
+				w.on(rounds.Observation{Level: level})
 			}
 		}
 	}
 }
 
-// read reads the level from the relay. It returns false if the relay does not answer before the member leaves it.
-func (w *watch) read(ctx context.Context, c *client) (last string, answered bool) {
-	level, err := c.level(ctx)
-	switch {
-	case errors.Is(err, errLeft) || ctx.Err() != nil:
-		return "", false
-	case err == nil:
-		last = level.String()
+// read observes the group through the relay. It returns false if the relay does not answer before the member leaves it.
+func (w *watch) read(ctx context.Context, c *client) (answered bool) {
+	o := c.observe(ctx, w.own)
+	if errors.Is(o.Err, errLeft) || ctx.Err() != nil {
+		return false
 	}
-	read := err == nil || errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue)
-	w.on(rounds.Observation{Level: level, Read: read, Err: err})
-	return last, true
+	w.note(w.own, o)
+	w.on(o)
+	return true
 }
 
 func sleep(ctx context.Context, d time.Duration) {

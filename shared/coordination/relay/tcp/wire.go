@@ -14,14 +14,13 @@ import (
 const (
 	kindHello = "hello" // token
 	kindPing  = "ping"
-	kindJoin  = "join"  // number, arguments of the call
-	kindLevel = "level" // number
-	kindPlace = "place" // number, slot, pod
+	kindJoin  = "join" // number, arguments of the call
+	kindLook  = "look" // number, slot, pod
 
 	kindPong      = "pong"
-	kindAnswer    = "answer"    // number, error, then one of: reply and level; level; place in JSON
+	kindAnswer    = "answer"    // number, error, then one of: reply and level; level and place in JSON
 	kindPublished = "published" // level
-	kindRead      = "read"      // level that the relay has read; "" if there is no group
+	kindRead      = "read"      // level that the relay has read; unreadable if there is none
 	kindOutage    = "outage"    // why the relay cannot reach the store
 )
 

@@ -124,7 +124,22 @@ func (s *Server) Call(group string, c rounds.Call) (string, rounds.Level, error)
 	return text, now, err
 }
 
-// Place has the semantics of rounds.Members.
+// Observe has the semantics of rounds.Members.
+func (s *Server) Observe(group string, own rounds.Slot) rounds.Observation {
+	o := rounds.Observation{Read: true}
+	if o.Level, o.Err = s.Level(group); o.Err != nil {
+		return o
+	}
+	p, err := s.Place(group, own)
+	if err != nil {
+		o.Err = err
+		return o
+	}
+	o.Place = &p
+	return o
+}
+
+// Place returns what the leader has decided about a pod.
 func (s *Server) Place(group string, own rounds.Slot) (rounds.Place, error) {
 	hash := s.Hash(rounds.KeysOf(group).Config())
 	fields := rounds.PlaceFields(own)

@@ -4,6 +4,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -52,7 +53,7 @@ func (s *Store) Call(ctx context.Context, group string, c rounds.Call) (reply st
 	return reply, now, err
 }
 
-// Place implements rounds.Members.
+// Place returns what the leader has decided about a pod.
 func (s *Store) Place(ctx context.Context, group string, own rounds.Slot) (p rounds.Place, err error) {
 	err = s.locked(ctx, func(v *Server) error {
 		p, err = v.Place(group, own)
@@ -61,13 +62,23 @@ func (s *Store) Place(ctx context.Context, group string, own rounds.Slot) (p rou
 	return p, err
 }
 
-// Level implements rounds.Members.
+// Level reads the level.
 func (s *Store) Level(ctx context.Context, group string) (l rounds.Level, err error) {
 	err = s.locked(ctx, func(v *Server) error {
 		l, err = v.Level(group)
 		return err
 	})
 	return l, err
+}
+
+// Observe implements rounds.Members.
+func (s *Store) Observe(ctx context.Context, group string, own rounds.Slot) (o rounds.Observation) {
+	err := s.locked(ctx, func(v *Server) error {
+		o = v.Observe(group, own)
+		return nil
+	})
+	o.Err = cmp.Or(o.Err, err)
+	return o
 }
 
 // Read implements rounds.Leader.

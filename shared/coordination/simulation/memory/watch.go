@@ -9,6 +9,7 @@ import (
 // watcher is the message queue of one Watch. It never loses a message and never blocks, so a slow reader cannot delay the store.
 type watcher struct {
 	group string // "" for all groups
+	own   rounds.Slot
 	wake  chan struct{}
 	mail  []letter // guarded by Store.mu
 }
@@ -19,21 +20,21 @@ type letter struct {
 }
 
 // Watch implements rounds.Members. It calls on in the caller's goroutine.
-func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observation)) {
-	s.watch(ctx, group, func(l letter) { on(l.Observation) })
+func (s *Store) Watch(ctx context.Context, group string, own rounds.Slot, on func(rounds.Observation)) {
+	s.watch(ctx, group, own, func(l letter) { on(l.Observation) })
 }
 
 // WatchAll implements rounds.Leader.
 func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
-	s.watch(ctx, "", func(l letter) {
+	s.watch(ctx, "", rounds.Slot{}, func(l letter) {
 		if l.Err == nil {
 			on(l.group)
 		}
 	})
 }
 
-func (s *Store) watch(ctx context.Context, group string, on func(letter)) {
-	w := &watcher{group: group, wake: make(chan struct{}, 1)}
+func (s *Store) watch(ctx context.Context, group string, own rounds.Slot, on func(letter)) {
+	w := &watcher{group: group, own: own, wake: make(chan struct{}, 1)}
 	s.mu.Lock()
 	s.watchers[w] = true
 	s.read(w)
@@ -62,8 +63,7 @@ func (s *Store) read(w *watcher) {
 	case w.group == "":
 		w.send(letter{})
 	default:
-		level, err := s.server.Level(w.group)
-		w.send(letter{w.group, rounds.Observation{Read: true, Level: level, Err: err}})
+		w.send(letter{w.group, s.server.Observe(w.group, w.own)})
 	}
 }
 
