@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -34,9 +33,6 @@ const (
 	labelPodUID    = "io.kubernetes.pod.uid"
 	labelContainer = "io.kubernetes.container.name"
 )
-
-// ErrNoPod means that the runtime responds but does not know the pod.
-var ErrNoPod = errors.New("the runtime does not know this pod")
 
 // Options specify which containers to watch, and through which socket.
 type Options struct {
@@ -81,23 +77,6 @@ func New(o Options) (*Client, error) {
 }
 
 func (c *Client) Close() error { return c.conn.Close() }
-
-// Explain describes what an operator can do about an error returned by Observe.
-func (c *Client) Explain(err error) string {
-	path := c.options.Socket
-	const socket = "mount the socket of the kubelet's container runtime there (volume cri-socket, hostPath of type Socket), or set --cri-socket-path"
-	info, statErr := os.Stat(path)
-	switch {
-	case errors.Is(err, ErrNoPod):
-		return fmt.Sprintf("%v: %s at %s; check --worker-pod-uid, and %s", err, c.options.PodUID, path, socket)
-	case statErr != nil:
-		return fmt.Sprintf("the socket of the container runtime is not accessible: %v; %s", statErr, socket)
-	case info.Mode()&os.ModeSocket == 0:
-		return fmt.Sprintf("%s is not a socket; %s", path, socket)
-	default:
-		return fmt.Sprintf("the container runtime at %s is unreachable: %v; %s", path, err, socket)
-	}
-}
 
 // limitCall applies callTimeout.
 func limitCall(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {

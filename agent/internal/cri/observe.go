@@ -14,8 +14,17 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// Observe returns all containers of the worker, including exited ones. The error is ErrNoPod or comes from the runtime.
+// Observe returns all containers of the worker, including exited ones. An error says what an operator can do about it.
 func (c *Client) Observe(ctx context.Context) (worker.Observed, error) {
+	o, err := c.observe(ctx)
+	if err != nil {
+		err = fmt.Errorf("container runtime at %s: %w; mount the socket of the kubelet's container runtime there (volume cri-socket, hostPath of type Socket), or set --cri-socket-path",
+			c.options.Socket, err)
+	}
+	return o, err
+}
+
+func (c *Client) observe(ctx context.Context) (worker.Observed, error) {
 	if err := c.findPod(ctx); err != nil {
 		return worker.Observed{}, err
 	}
@@ -55,7 +64,7 @@ func (c *Client) findPod(ctx context.Context) error {
 		return fmt.Errorf("listing the pod's sandboxes: %w", err)
 	}
 	if c.found = len(r.Items) > 0; !c.found {
-		return ErrNoPod
+		return fmt.Errorf("the runtime does not know pod %s, see --worker-pod-uid", c.options.PodUID)
 	}
 	return nil
 }

@@ -167,12 +167,10 @@ type Driver interface {
 	Remove(ctx context.Context, ids []string) error
 }
 
-// Watcher signals when the worker may have changed, and explains errors returned by Observe.
+// Watcher signals when the worker may have changed.
 type Watcher interface {
 	// Watch calls wake, which does not block, until ctx is done.
 	Watch(ctx context.Context, wake func())
-	// Explain returns what an operator can do about an error returned by Observe.
-	Explain(error) string
 }
 
 // Barrier is implemented by drivers whose instances wait for the group. None of its methods block.

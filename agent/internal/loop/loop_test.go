@@ -132,7 +132,6 @@ func (w watcher) Watch(ctx context.Context, _ func()) {
 	time.Sleep(20 * time.Millisecond)
 	w.ended.Store(true)
 }
-func (watcher) Explain(err error) string { return err.Error() }
 
 func TestWatchEndsBeforeRunReturnsAnError(t *testing.T) {
 	d := &lost{watching: make(chan struct{})}

@@ -66,14 +66,13 @@ func (l *loop) observe(ctx context.Context) {
 
 // observeFailed logs the first of consecutive errors, and gives up if they last for longer than Patience.
 func (l *loop) observeFailed(since time.Time, err error) time.Time {
-	why := l.Watcher.Explain(err)
-	l.Report(why)
+	l.Report(err.Error())
 	if since.IsZero() {
 		since = time.Now()
-		l.Log.Error(why)
+		l.Log.Error(err.Error())
 	}
 	if time.Since(since) >= l.config.Patience {
-		l.failure <- errors.New(why)
+		l.failure <- err
 		l.config.Patience = far
 	}
 	time.AfterFunc(observeRetry, l.wake)

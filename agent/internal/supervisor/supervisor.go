@@ -99,10 +99,7 @@ func (s *Supervisor) Watch(ctx context.Context, wake func()) {
 	}
 }
 
-// Explain implements loop.Watcher. Observe never returns an error.
-func (s *Supervisor) Explain(err error) string { return err.Error() }
-
-// Observe implements loop.Driver.
+// Observe implements loop.Driver. It never returns an error.
 func (s *Supervisor) Observe(context.Context) (worker.Observed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
