@@ -31,14 +31,11 @@ func IsReply(err error) bool {
 	return err == nil || errors.Is(err, ErrNoGroup) || errors.Is(err, ErrUnknownSlot) || errors.Is(err, ErrForeignValue)
 }
 
-// FieldMessage is the Field of a foreign value that arrived as a published message. The Key is then the channel.
-const FieldMessage = "message"
-
-// ForeignValueError locates a foreign value.
-type ForeignValueError struct{ Key, Field, Value string }
+// ForeignValueError locates a foreign value. Key is a channel if the value was published.
+type ForeignValueError struct{ Key, Value string }
 
 func (e *ForeignValueError) Error() string {
-	return fmt.Sprintf("%v: key %s field %s holds %.80q", ErrForeignValue, e.Key, e.Field, e.Value)
+	return fmt.Sprintf("%v: %s holds %.80q", ErrForeignValue, e.Key, e.Value)
 }
 
 func (e *ForeignValueError) Unwrap() error { return ErrForeignValue }

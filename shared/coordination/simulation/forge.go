@@ -82,7 +82,7 @@ func (g forger) write(v *view) {
 	case 8:
 		o := rounds.Observation{Level: g.level(v.Level)}
 		if g.chance(20) {
-			o = rounds.Observation{Err: &coordination.ForeignValueError{Field: coordination.FieldMessage}}
+			o = rounds.Observation{Err: &coordination.ForeignValueError{}}
 		}
 		g.tell("publishes %+v", o)
 		g.publish(g.uid, o)

@@ -144,7 +144,7 @@ func (s *Store) Watch(ctx context.Context, group string, own rounds.Slot, on fun
 		message: func(m *redis.Message) {
 			level, err := rounds.ParseLevel(m.Payload)
 			if err != nil {
-				err = &coordination.ForeignValueError{Key: m.Channel, Field: coordination.FieldMessage, Value: m.Payload}
+				err = &coordination.ForeignValueError{Key: m.Channel, Value: m.Payload}
 			}
 			on(rounds.Observation{Level: level, Err: err})
 		},

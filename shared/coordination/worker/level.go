@@ -59,7 +59,7 @@ func (s *State) adoptAnswer(now rounds.Level) {
 // fence makes the agent stop all its activity.
 func (s *State) fence(why string) {
 	s.fenced = true
-	s.log(warning, "this pod no longer holds its slot; the agent is no longer reporting: "+s.meanwhile(), "reason", why)
+	s.log(warning, "this pod no longer holds its slot; the agent is no longer reporting", "reason", why)
 }
 
 // active reports whether the store accepts reports: the group is active in the pod's own generation, and the pod has a slot.

@@ -76,40 +76,18 @@ func (s *State) noTrouble(w way) {
 }
 
 // explain returns the kind of an error, which stays the same as long as the problem does, and a message that says what is wrong,
-// what happens to the worker in the meantime, and what to do.
+// and what to do. No problem stops a running worker.
 func (s *State) explain(err error) (kind, message string, level slog.Level) {
 	switch {
 	case errors.Is(err, coordination.ErrNoGroup):
-		return "no group", "no group exists for this JobSet, waiting for the orchestrator: " + s.meanwhile(), warning
+		return "no group", "no group exists for this JobSet, waiting for the orchestrator", warning
 	case errors.Is(err, coordination.ErrUnknownSlot):
-		return "unknown slot", "the group has no slot " + s.config.Slot.Name + ", check --worker-id: " + s.meanwhile(), failure
-	case errors.Is(err, coordination.ErrForeignValue):
-		return foreignKind(err), "ignored a foreign value in the store: " + s.meanwhile(), failure
+		return "unknown slot", "the group has no slot " + s.config.Slot.Name + ", check --worker-id", failure
+	case errors.Is(err, coordination.ErrForeignValue): // one kind, because any member of the group can send any number of them
+		return "foreign value", "ignored a foreign value in the store", failure
 	case errors.Is(err, coordination.ErrSwitched):
 		return "switched", "switched between the relay and a direct store connection", info
 	default:
-		return "unreachable", "the store is unreachable: " + s.meanwhile() + ", reports are queued", warning
+		return "unreachable", "the store is unreachable; a running worker keeps running, and reports are queued", warning
 	}
-}
-
-// meanwhile describes what the worker does while the store is unavailable.
-func (s *State) meanwhile() string {
-	switch i := s.current(); {
-	case s.held() != nil:
-		return "the finished worker is waiting for the group"
-	case i == nil:
-		return "no worker is running"
-	case s.config.Barrier && !i.Ran:
-		return "the worker starts once the group is complete"
-	}
-	return "the worker keeps running"
-}
-
-// foreignKind returns the kind of a foreign value. Each stored value is a kind of its own. All messages are of the same kind,
-// because any member of the group can send any number of them.
-func foreignKind(err error) string {
-	if foreign, ok := errors.AsType[*coordination.ForeignValueError](err); ok && foreign.Field == coordination.FieldMessage {
-		return "foreign message"
-	}
-	return err.Error()
 }

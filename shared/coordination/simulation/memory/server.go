@@ -54,7 +54,7 @@ func (o Options) heard(channel, message string) {
 	}
 	level, err := rounds.ParseLevel(message)
 	if err != nil { // the state was forged by a member
-		err = &coordination.ForeignValueError{Key: channel, Field: coordination.FieldMessage, Value: message}
+		err = &coordination.ForeignValueError{Key: channel, Value: message}
 	}
 	o.Publish(group, rounds.Observation{Level: level, Err: err})
 }
