@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -229,34 +228,18 @@ func awaitExit(pid int) (e Exit, err error) {
 	}
 }
 
-// memoryFiles count how often the kernel has killed a process of this container because the container was out of
-// memory. The first is for cgroup v2 and the second for v1, as mounted by container runtimes.
-var memoryFiles = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
+// memoryEvents is the file of cgroup v2 in which the line "oom_kill N" counts how often the kernel has killed a process of
+// this container because the container was out of memory.
+var memoryEvents = "/sys/fs/cgroup/memory.events"
 
 // OutOfMemoryKills returns the number of out-of-memory kills in this container. ok is false if the kernel does not
 // report it.
 func OutOfMemoryKills() (n uint64, ok bool) {
-	for _, file := range memoryFiles {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		if n, ok := kills(content); ok {
+	content, _ := os.ReadFile(memoryEvents)
+	for line := range bytes.Lines(content) {
+		if found, _ := fmt.Sscanf(string(line), "oom_kill %d", &n); found == 1 {
 			return n, true
 		}
-	}
-	return 0, false
-}
-
-// kills parses the line "oom_kill N".
-func kills(content []byte) (n uint64, ok bool) {
-	for line := range bytes.Lines(content) {
-		f := bytes.Fields(line)
-		if len(f) != 2 || string(f[0]) != "oom_kill" {
-			continue
-		}
-		n, err := strconv.ParseUint(string(f[1]), 10, 64)
-		return n, err == nil
 	}
 	return 0, false
 }
