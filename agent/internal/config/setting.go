@@ -187,17 +187,13 @@ func duration(into *time.Duration, least time.Duration) func(string) error {
 	}
 }
 
-// period accepts 0, and durations of a second or more.
+// period accepts 0s, and durations of a second or more.
 func period(into *time.Duration) func(string) error {
-	parse := duration(into, 0)
 	return func(v string) error {
-		if err := parse(v); err != nil {
-			return err
+		if v == "0s" {
+			return nil
 		}
-		if *into > 0 && *into < time.Second {
-			return fmt.Errorf("is %s, neither 0s nor at least 1s", *into)
-		}
-		return nil
+		return duration(into, time.Second)(v)
 	}
 }
 
