@@ -103,63 +103,51 @@ func (u *upstream) request(m message, answer func(message)) {
 
 // run makes calls until ctx is done.
 func (u *upstream) run(ctx context.Context) {
-	for u.collect(ctx) {
-		call, who, looks := u.take(time.Now())
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		call, who, looks, wait := u.take(time.Now())
 		if len(who) > 0 {
 			u.join(ctx, call, who)
 		}
 		if len(looks) > 0 {
 			u.look(ctx, looks)
 		}
-	}
-}
-
-// collect waits until collected requests are due. It returns false if ctx is done.
-func (u *upstream) collect(ctx context.Context) bool {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for ctx.Err() == nil {
-		switch wait, some := u.wait(time.Now()); {
-		case !some:
-			timer.Stop()
-		case wait <= 0:
-			return true
-		default:
-			timer.Reset(wait)
+		if len(who)+len(looks) > 0 {
+			continue // more may be due by now
 		}
+		timer.Reset(wait)
 		select {
 		case <-ctx.Done():
 		case <-u.wake:
 		case <-timer.C:
 		}
 	}
-	return false
 }
 
-// wait returns how long the collected requests can wait for others. It returns false if there are none.
-func (u *upstream) wait(now time.Time) (time.Duration, bool) {
+// idle is how long to wait if there are no requests. Each request wakes run.
+const idle = time.Hour
+
+// take removes and returns the requests that are due. If none are, wait is the time until some are.
+func (u *upstream) take(now time.Time) (call rounds.Call, joins []joining, looks []looking, wait time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	due := u.hold.Due(now, u.members)
-	if due.IsZero() || !u.due.IsZero() && u.due.Before(due) {
-		due = u.due
+	wait = idle
+	due := func(t time.Time) bool {
+		if !t.IsZero() {
+			wait = min(wait, t.Sub(now))
+		}
+		return !t.IsZero() && !t.After(now)
 	}
-	return due.Sub(now), !due.IsZero()
-}
-
-// take removes and returns the requests that are due.
-func (u *upstream) take(now time.Time) (call rounds.Call, joins []joining, looks []looking) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if due := u.hold.Due(now, u.members); !due.IsZero() && !due.After(now) {
+	if due(u.hold.Due(now, u.members)) {
 		call, joins, _ = u.joins.Next()
 		u.hold.Sent(now, u.joins.Waiting() > 0)
 	}
-	if !u.due.IsZero() && !u.due.After(now) {
+	if due(u.due) {
 		looks = u.looks
 		u.looks, u.due = nil, time.Time{}
 	}
-	return call, joins, looks
+	return call, joins, looks, wait
 }
 
 // join sends the joins of several members in one call. If an invalid value of one member makes the whole call fail, each join is
