@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 
@@ -72,15 +73,10 @@ func (s Supervisor) installer(worker corev1.ResourceRequirements) corev1.Contain
 }
 
 func computing(all corev1.ResourceList) corev1.ResourceList {
-	var some corev1.ResourceList
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		if amount, ok := all[name]; ok {
-			if some == nil {
-				some = corev1.ResourceList{}
-			}
-			some[name] = amount.DeepCopy()
-		}
-	}
+	some := all.DeepCopy()
+	maps.DeleteFunc(some, func(name corev1.ResourceName, _ resource.Quantity) bool {
+		return name != corev1.ResourceCPU && name != corev1.ResourceMemory
+	})
 	return some
 }
 

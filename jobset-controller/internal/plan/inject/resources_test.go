@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -40,7 +41,7 @@ func TestInstallerRequestsNoMoreThanTheWorker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			js := plain(func(e *v1alpha2.ReplicatedJob) { e.Template.Spec.Template.Spec.Containers[0].Resources = c.worker })
 			pod := build(js, 0, complete).Spec.Template.Spec
-			if diff := cmp.Diff(c.want, pod.InitContainers[0].Resources); diff != "" {
+			if diff := cmp.Diff(c.want, pod.InitContainers[0].Resources, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			if diff := cmp.Diff(c.worker, pod.Containers[0].Resources); diff != "" {
