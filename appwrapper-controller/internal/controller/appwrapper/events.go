@@ -27,4 +27,10 @@ func (r *Reconciler) reportChanges(s *scope, d *policy.Decision, before v1beta2.
 		r.Recorder.Eventf(s.aw, nil, kind, e.Reason, e.Action, "%s", notes.Truncate(e.Note, notes.MaxLength))
 	}
 	r.Metrics.count(s, d, before)
+	if !d.Begins {
+		return
+	}
+	for i := range s.status.ComponentStatus { // objects of the previous attempt, which may have been created in the same second
+		r.kinds.finished.Remove(owned{s.aw.UID, s.reference(i)})
+	}
 }
