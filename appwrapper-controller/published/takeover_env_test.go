@@ -76,7 +76,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Our controller continues from each state in which the upstream controller has left a workload. It changes neither
+// Our controller continues from any state in which the upstream controller can leave a workload. It changes neither
 // the Jobs nor the pods of running workloads.
 func TestWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 	c := &cluster{sandbox.New(t, config, sandbox.Scheme(v1beta2.AddToScheme), "takeover-")}
@@ -205,7 +205,7 @@ func (c *cluster) create(aw *AppWrapper) {
 	c.OK(c.Create(c.Context(), aw.Namespace(c.Namespace).Obj()))
 }
 
-// up creates a workload of one Job and one pod, and returns once it is ready.
+// up creates a workload with one Job and one pod, and returns once it is ready.
 func (c *cluster) up(name string) {
 	c.Helper()
 	c.create(MakeAppWrapper(name).Job(name, 1))

@@ -29,8 +29,8 @@ import (
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=appwrapper-mutating-webhook-configuration,verbs=get;update
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=appwrapper-validating-webhook-configuration,verbs=get;update
 
-// Run manages AppWrappers until ctx is done. It fails if the API server does not serve AppWrappers in time. The scheme has only the typed
-// kinds, because wrapped kinds are read as unstructured objects.
+// Run manages AppWrappers until ctx is done. It fails if the API server does not serve AppWrappers in time. The scheme contains only the
+// typed kinds, because wrapped kinds are read as unstructured objects.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
 		Program: "appwrapper", Scheme: bootstrap.NewScheme(v1beta2.AddToScheme), Cache: appwrapper.CacheOptions(),
@@ -75,7 +75,7 @@ type Options struct {
 	AppWrapper settings.AppWrapper
 }
 
-// NewOptions returns the defaults of the upstream controller, except that webhooks are off unless --webhooks is set.
+// NewOptions returns the upstream controller's defaults, except that webhooks are off unless --webhooks is set.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults(), AppWrapper: settings.Default()}
 	o.Leader.Name = leaseName
@@ -83,7 +83,7 @@ func NewOptions() *Options {
 	return o
 }
 
-// Complete reads the configuration file and returns all invalid settings.
+// Complete reads the configuration file. The error lists all invalid settings.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	file := Configuration{Config: o.Config(), AppWrapper: &o.AppWrapper} // decoding sets the options
 	if o.ConfigFile != "" {
@@ -99,8 +99,8 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	return bootstrap.Join(errs)
 }
 
-// reviews returns the store of access reviews, or nil if access is not checked. If the check is on and the webhooks are off, new
-// AppWrappers are not reviewed and their components are not created.
+// reviews returns the Reviews that sign and verify AppWrappers, or nil if the access check is off. If the check is on but the webhooks are
+// off, new AppWrappers are not reviewed and their components are not created.
 func (o *Options) reviews() *review.Reviews {
 	if !o.AppWrapper.UserRBACAdmissionCheck {
 		return nil

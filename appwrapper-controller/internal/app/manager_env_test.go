@@ -25,8 +25,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// Run the whole manager with its webhooks and their certificates. An invalid AppWrapper is rejected. A valid one gets
-// its labels and its Job.
+// The whole manager runs with its webhooks and their certificates. It rejects an invalid AppWrapper. It labels a
+// valid one and creates its Job.
 func TestManagerServesWebhooksAndRunsAJob(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	t.Setenv("POD_NAMESPACE", "default")
@@ -131,7 +131,7 @@ func startCluster(t *testing.T) (*rest.Config, client.Client) {
 	return apiserver.ForTest(t, bootstrap.NewScheme(v1beta2.AddToScheme), "../../../charts/appwrapper-controller/files/crds")
 }
 
-// run runs a manager that must end without an error when the test ends.
+// run runs a manager until the test ends. The manager must then stop without an error.
 func run(t *testing.T, cluster *rest.Config, o *Options) {
 	t.Helper()
 	o.Registry = prometheus.NewRegistry()

@@ -15,7 +15,7 @@ import (
 
 type placement Placement
 
-// For returns the placement of pods that request a GPU, and none for others.
+// For returns the placement for pods that request a GPU, and an empty one for other pods.
 func (p placement) For(requests map[corev1.ResourceName]bool) Placement {
 	if requests["nvidia.com/gpu"] {
 		return Placement(p)

@@ -24,7 +24,8 @@ type Count struct {
 	Terminating int32
 }
 
-// Exist returns the number of pods that count toward the workload. Some controllers replace a pod only after it has terminated.
+// Exist returns the number of pods that count toward the workload. This includes terminating pods, because some controllers replace a pod
+// only after it has terminated.
 func (c Count) Exist() int32 { return c.Pending + c.Running + c.Succeeded + c.Terminating }
 
 func (c Count) Ready() int32 { return c.Running + c.Succeeded }
@@ -35,8 +36,8 @@ type Summary struct {
 	ByComponent map[int]Count
 	// Failed pods that have not been replaced, oldest first.
 	Failed []*corev1.Pod
-	// Progress is the last time at which a pod succeeded, or the creation time of the oldest pending pod if that is later. Such a pending pod
-	// was created after another pod succeeded, which may have been deleted since. Zero if there is neither.
+	// Progress is when a pod last succeeded, or when the oldest pending pod was created if that is later. Such a pending pod follows another
+	// pod that succeeded and may have been deleted since. Progress is zero if there is neither.
 	Progress time.Time
 }
 
@@ -159,7 +160,7 @@ func slotOf(pod *corev1.Pod) (slot, bool) {
 	return s, true
 }
 
-// Ended returns the time at which the pod's last container terminated, or the creation time of the pod if none has.
+// Ended returns when the pod's last container terminated, or when the pod was created if none has.
 func Ended(pod *corev1.Pod) time.Time {
 	at := pod.CreationTimestamp.Time
 	for _, status := range pod.Status.ContainerStatuses {

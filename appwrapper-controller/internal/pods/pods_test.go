@@ -118,7 +118,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// The pods of the last wave may have been deleted. The pods that replaced them still indicate when it ended.
+// The pods of the previous wave may have been deleted. The creation times of the next pods still show when that wave
+// ended.
 func TestProgressOfJobWaves(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pods []*corev1.Pod

@@ -11,7 +11,8 @@ import (
 // root is the first element of every path and stands for the wrapped object.
 const root = "template"
 
-// element matches the next element of a path: a field or an index. Apart from its first character, a name has no dots or brackets.
+// element matches the next element of a path: a field or an index. Only the first character of a name may be a dot or an opening
+// bracket.
 var element = regexp.MustCompile(`^(?:\.((?s:.?)[^.\[]*)|\[([^\]]*)\])`)
 
 // Lookup returns the value at a path such as template.spec.workers[0].template. The error names the position at which the lookup failed.

@@ -1,5 +1,5 @@
-// Package policy is the life cycle of an AppWrapper as a pure state machine. Given the observed facts, it returns the action, the next
-// status, and the reason. It does no I/O, and the time is an argument.
+// Package policy implements the life cycle of an AppWrapper as a pure state machine. Given the observed facts, it returns the action, the
+// next status, and the reason. It performs no I/O, and the time is an argument.
 //
 //	                       suspend is false                  all created
 //	"" ----> Suspended ----------------------> Resuming -------------------> Running ----> Succeeded
@@ -11,8 +11,8 @@
 //	                       +------------------- Resetting <---------------------+                        |
 //	                                                                                cannot be created ---+
 //
-// Deletion leads from any phase to Terminating. Every arrow is one status write that requires the observed version. The actions of a
-// phase are carried out after the phase was written, and are repeated until the cluster shows their result.
+// Deletion leads from any phase to Terminating. Every arrow is one status write, which succeeds only for the observed version. A phase's
+// actions are carried out after the phase has been written, and are repeated until the cluster shows their result.
 package policy
 
 import (
@@ -47,7 +47,7 @@ func Decide(f *Facts) *Decision {
 	return f.decision()
 }
 
-// Removing reports whether objects are being removed, so that the remaining ones must be observed.
+// Removing reports whether objects are being removed. If so, the remaining ones must be observed.
 func Removing(f *Facts) bool {
 	if !f.Deployed {
 		return f.Phase == v1beta2.Suspending

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Action is taken before the status is written. If it fails, the status is written only if the action removes objects.
+// Action is what to do before the status is written. If the action fails, the status is written only if the action removes objects.
 type Action int
 
 const (
@@ -229,7 +229,7 @@ func ReadClocks(status *v1beta2.AppWrapperStatus) v1beta2.Clocks {
 	switch status.Phase {
 	case v1beta2.Succeeded: // the quota was released at that moment
 		clocks.Finished = since(v1beta2.QuotaReserved, metav1.ConditionFalse)
-	case v1beta2.Failed: // the failure
+	case v1beta2.Failed: // the workload became unhealthy at that moment
 		clocks.Finished = clocks.UnhealthySince
 	}
 	return clocks

@@ -30,7 +30,7 @@ type part struct {
 	created, succeeded          bool // according to the status
 }
 
-// life is a workload in a simulated cluster, with the status that was written.
+// life is a workload in a simulated cluster, with its last written status.
 type life struct {
 	random     *rand.Rand
 	now        time.Time
@@ -38,7 +38,7 @@ type life struct {
 	conditions map[v1beta2.AppWrapperCondition]metav1.ConditionStatus
 	parts      []part
 	broken     bool // components cannot be created
-	fatal      bool // permanently
+	fatal      bool // creating them fails permanently
 	evacuate   bool
 	lost       bool // the pods' node is lost, so they must be deleted by force
 	gone       bool // the AppWrapper itself is gone

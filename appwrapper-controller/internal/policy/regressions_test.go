@@ -81,7 +81,7 @@ func condition(d *Decision, kind v1beta2.AppWrapperCondition) string {
 	return ""
 }
 
-// Each of the six failure conditions, and whether FailureGracePeriod applies to it.
+// The cases cover each of the six failure conditions, and whether FailureGracePeriod applies to it.
 func TestUnhealthyConditions(t *testing.T) {
 	early := func(f *Facts) { f.Ready, f.Clocks.AttemptStart.Time = false, f.Now.Add(-30*time.Second) }
 	for name, tc := range map[string]struct {
@@ -417,7 +417,7 @@ func TestClocksFromConditions(t *testing.T) {
 	}
 }
 
-// A Job with backoffLimit 0 fails before the grace period of its pod ends.
+// A Job with backoffLimit 0 fails before its pod's grace period ends.
 func TestTerminalExitCodeOfFailedComponent(t *testing.T) {
 	terminal := func(f *Facts) { f.Parameters.TerminalExitCodes = []int32{3} }
 	if d := Decide(facts(have("Failed", "Running"), states(health.Failed), terminal)); d.Next != v1beta2.Failed {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Resets lists the ends of an attempt that may lead to a reset, without messages.
+// Resets lists the ways in which an attempt can end that may lead to a reset. The messages are omitted.
 var Resets = []End{
 	{Reason: v1beta2.ReasonCreateFailed},
 	{Reason: v1beta2.ReasonFailedComponent},

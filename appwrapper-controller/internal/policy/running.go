@@ -148,7 +148,7 @@ func (f *Facts) findPodProblem(d *Decision, t tally) (reason, message string) {
 	return "", ""
 }
 
-// notReadySince returns the time at which the pods were requested or at which they last stopped being ready, whichever is later.
+// notReadySince returns when the pods were requested or when they last stopped being ready, whichever is later.
 func (f *Facts) notReadySince(d *Decision) time.Time {
 	if d.Clocks.NotReadySince.After(d.Clocks.AttemptStart.Time) {
 		return d.Clocks.NotReadySince.Time
@@ -156,7 +156,8 @@ func (f *Facts) notReadySince(d *Decision) time.Time {
 	return d.Clocks.AttemptStart.Time
 }
 
-// recoveringUntil returns the time until which to wait for a component's own recovery: its deadline, but at most GracePeriodMaximum.
+// recoveringUntil returns when to stop waiting for a component's own recovery: at its deadline, or after GracePeriodMaximum if that ends
+// earlier.
 func (f *Facts) recoveringUntil(d *Decision) time.Time {
 	if limit := f.notReadySince(d).Add(f.Parameters.GracePeriodMaximum.Duration); f.Recovering.After(limit) {
 		return limit
@@ -164,9 +165,9 @@ func (f *Facts) recoveringUntil(d *Decision) time.Time {
 	return f.Recovering
 }
 
-// failedPods returns the failed pods of components that still need them. A component with all of its pods needs none of them: if a pod and
-// its replacement have failed one after the other, one pod has replaced both. This does not apply to components that do not need all of their
-// pods yet, because the failed ones may be those that they will need next.
+// failedPods returns the failed pods of components that still need them. A component that has all of its pods does not need the failed ones:
+// if a pod and its replacement failed one after the other, a single pod has replaced both. This does not apply to a component that does not
+// need all of its pods yet, because it may need the failed ones next.
 func (f *Facts) failedPods() []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(f.Pods.Failed), func(pod *corev1.Pod) bool {
 		i := pods.Component(pod)

@@ -5,8 +5,8 @@
 //	controller, on the first reconcile   verifies the signature, and writes the UID and a digest of the templates to the status
 //	controller, before creating          compares both with the status
 //
-// Users cannot forge a signature: its key is derived from the key of the webhook certificate, which all replicas of the manager share. A
-// copied signature is valid only for the same templates in the same namespace, and only for a short time. Writing the status requires
+// Users cannot forge a signature: its key is derived from the webhook certificate's private key, which all replicas of the manager share.
+// A copied signature is valid only for the same templates in the same namespace, and only for a short time. Writing the status requires
 // permission for appwrappers/status.
 package review
 
@@ -36,7 +36,7 @@ const fresh = 5 * time.Minute
 
 type Reviews struct{ keyFile string }
 
-// With returns Reviews that use the private key in the directory of the webhook certificate.
+// With returns Reviews that use the private key in the webhook certificate's directory.
 func With(certificates string) *Reviews {
 	return &Reviews{filepath.Join(certificates, "tls.key")}
 }
@@ -67,7 +67,7 @@ func (r *Reviews) Verify(aw *v1beta2.AppWrapper) error {
 		return errors.New("its signature is invalid, or is for other templates")
 	}
 	if age := aw.CreationTimestamp.Sub(time.Unix(seconds, 0)).Abs(); age > fresh {
-		return fmt.Errorf("its signature and its creation are %s apart", age)
+		return fmt.Errorf("it was signed and created %s apart", age)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (r *Reviews) Verify(aw *v1beta2.AppWrapper) error {
 func (r *Reviews) mac(aw *v1beta2.AppWrapper, at string) (string, error) {
 	key, err := os.ReadFile(r.keyFile)
 	if err != nil {
-		return "", fmt.Errorf("reading the key of the webhook: %w", err)
+		return "", fmt.Errorf("reading the webhook's private key: %w", err)
 	}
 	derived := sha256.Sum256(append([]byte("holdfast appwrapper review\n"), key...))
 	mac := hmac.New(sha256.New, derived[:])

@@ -120,8 +120,8 @@ func UnhealthyDevices(status *corev1.PodStatus) (resources []corev1.ResourceName
 	return resources
 }
 
-// since returns the time at which the signal started to count for the node, or will start to count after its hold-down. Labels and taints
-// have no start time and take effect immediately.
+// since returns when the signal started to count for the node, or will start to count after its hold-down. Labels and taints have no start
+// time and take effect immediately.
 func (s Signal) since(node *corev1.Node) (at time.Time, shows bool) {
 	switch {
 	case s.Label != nil:

@@ -35,7 +35,7 @@ const maxPodSets = 18
 
 var componentsPath = field.NewPath("spec", "components")
 
-// ValidateCreate rejects AppWrappers that cannot run, and warns about probable mistakes. Default has checked the permissions of the user.
+// ValidateCreate rejects AppWrappers that cannot run, and warns about probable mistakes. Default has already checked the user's permissions.
 func (w appWrappers) ValidateCreate(_ context.Context, aw *v1beta2.AppWrapper) (admission.Warnings, error) {
 	v := createValidator{aw: aw}
 	v.name()
@@ -247,7 +247,7 @@ func labelValue(name string) string {
 }
 
 // checkAccess returns an error if the user may not create objects of the kind in the namespace. The controller itself has that permission,
-// and must not let users bypass their own. checkAccess returns nil if the check is off.
+// and must not let users exceed theirs. checkAccess returns nil if the check is off.
 func (w appWrappers) checkAccess(ctx context.Context, user authenticationv1.UserInfo, namespace string, kind schema.GroupVersionKind, path *field.Path) *field.Error {
 	if w.access == nil {
 		return nil
@@ -272,7 +272,7 @@ func (w appWrappers) checkAccess(ctx context.Context, user authenticationv1.User
 		review.Spec.Extra[key] = authorizationv1.ExtraValue(value)
 	}
 	if err := w.access.Create(ctx, review); err != nil {
-		return field.InternalError(path, fmt.Errorf("reviewing the access of %s: %w", user.Username, err))
+		return field.InternalError(path, fmt.Errorf("checking the permissions of %s: %w", user.Username, err))
 	}
 	if !review.Status.Allowed {
 		return field.Forbidden(path, fmt.Sprintf("User %v is not authorized to create %v in %v", user.Username, wanted.Resource, namespace))

@@ -143,7 +143,7 @@ func TestAccessCheck(t *testing.T) {
 	}
 }
 
-// key returns a folder with the private key of the webhook certificate.
+// key returns a directory with the webhook certificate's private key.
 func key(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -223,7 +223,7 @@ func TestClusterScopedObjectsAreRejected(t *testing.T) {
 	}
 }
 
-// The signature states that the user may create all components. A signature written by the user is replaced.
+// The signature means that the user may create all components. A signature written by the user is replaced.
 func TestOnlyAllowedAppWrappersAreSigned(t *testing.T) {
 	w := appWrappers{access: &reviews{}, reviews: review.With(key(t))}
 	for name, tc := range map[string]struct {

@@ -28,7 +28,7 @@ spec:
   - name: w
     template: {spec: {parallelism: 2, completions: 4, completionMode: Indexed, template: {spec: {restartPolicy: Never, containers: [{name: worker, image: worker-image}]}}}}`
 
-// childOf creates the Job of the JobSet, with the given number of succeeded pods.
+// childOf creates the JobSet's Job with the given number of succeeded pods.
 func (w *world) childOf(js *unstructured.Unstructured, succeeded int32) {
 	w.Helper()
 	template, _, _ := unstructured.NestedMap(w.replicatedJob(), "template", "spec", "template")

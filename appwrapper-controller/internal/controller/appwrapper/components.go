@@ -22,8 +22,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/requeue"
 )
 
-// create creates the missing components in order. It first records their names in the status, so that a crash never leaves an unknown
-// object. The outcome is passed to the policy; an error means that there is no outcome.
+// create creates the missing components in order. It first records their names in the status, so that a crash never leaves behind an object
+// that is not recorded. The outcome is passed to the policy; an error means that there is no outcome.
 func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, error) {
 	objects, outcome, err := r.build(ctx, s)
 	if err != nil || outcome.Err != "" {
@@ -50,8 +50,8 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, erro
 	return policy.Outcome{}, nil
 }
 
-// markNotCreated records that the API server rejected a component and that later ones were not attempted. The removal then does not need to
-// read them, which the controller may not have permission to do.
+// markNotCreated records that the API server rejected a component and that later ones were not attempted. The removal then skips these
+// components, which the controller may not be allowed to read.
 func (s *scope) markNotCreated(fresh []bool, from int, why string) {
 	for i := from; i < len(fresh); i++ {
 		if fresh[i] {
@@ -94,7 +94,7 @@ func (s *scope) announced(i int) bool {
 	return c != nil && (c.Status != metav1.ConditionFalse || c.Reason == v1beta2.ReasonComponentCreationErrored)
 }
 
-// announce records the names of the objects before they are created. It returns which of them no earlier reconcile has announced.
+// announce records the names of the objects before they are created. fresh is true for each object that no earlier reconcile has announced.
 func (r *Reconciler) announce(ctx context.Context, s *scope, objects []*unstructured.Unstructured) (fresh []bool, err error) {
 	for i, object := range objects {
 		cs := &s.status.ComponentStatus[i]
@@ -150,7 +150,7 @@ func (r *Reconciler) createOne(ctx context.Context, aw *v1beta2.AppWrapper, obje
 }
 
 // takeOver adopts an existing object if it is controlled by this AppWrapper. If the object is being deleted, or belongs to an earlier
-// AppWrapper of the same name, the creation is retried.
+// AppWrapper with the same name, the creation is retried.
 func (r *Reconciler) takeOver(ctx context.Context, aw *v1beta2.AppWrapper, ref reference) policy.Outcome {
 	object := ref.metadata()
 	if err := r.Live.Get(ctx, ref.NamespacedName, object); err != nil {
@@ -170,7 +170,7 @@ func referenceTo(object *unstructured.Unstructured) reference {
 	return reference{object.GroupVersionKind(), types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
 }
 
-// reference returns the object of a component as recorded in the status. The name is empty if nothing was created.
+// reference returns the reference to a component's object that is recorded in the status. The name is empty if nothing was created.
 func (s *scope) reference(i int) reference {
 	cs := &s.status.ComponentStatus[i]
 	return reference{
@@ -178,7 +178,7 @@ func (s *scope) reference(i int) reference {
 	}
 }
 
-// withUID restricts a deletion to this object, so that a later one of the same name is not deleted.
+// withUID restricts a deletion to this object, so that a later object with the same name is not deleted.
 func withUID(object metav1.Object) client.Preconditions {
 	return client.Preconditions{UID: new(object.GetUID())}
 }

@@ -62,8 +62,8 @@ func TestB2AbsenceIsConfirmedLive(t *testing.T) {
 	w.awaitCondition("a", "Unhealthy=True/MissingComponent")
 }
 
-// B-10: a component that the controller is not allowed to read does not count as gone. The workload does not fail, and
-// keeps its quota.
+// B-10: a component that the controller is not allowed to read does not count as gone. The workload keeps its quota
+// and does not fail.
 func TestB10UnreadableComponentIsNotMissing(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
@@ -160,8 +160,8 @@ func TestB12LostCreateResponseAfterAnnouncement(t *testing.T) {
 	}
 }
 
-// B-13: an object of the same workload that is being deleted is not adopted as the new one. The controller waits until
-// it is gone.
+// B-13: an object that is still being deleted is not adopted as the new one, even if it belongs to the same workload.
+// The controller waits until it is gone.
 func TestB13TerminatingObjectIsNotAdopted(t *testing.T) {
 	w := newWorld(t)
 	const hold = "test.holdfast.dev/hold"

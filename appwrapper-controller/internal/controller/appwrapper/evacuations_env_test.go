@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// Each restarted controller observes that one workload is being evacuated. It does not evacuate another one
-// until that workload is running elsewhere.
+// After a restart, the controller still counts the evacuation in progress. It does not evacuate another workload
+// until the first one is running elsewhere.
 func TestTheEvacuationLimitSurvivesRestarts(t *testing.T) {
 	w := newWorld(t, func(c *settings.AppWrapper) { c.NodeHealth.MaxSimultaneousEvacuations = 1 })
 	node := w.node("bad", nil)

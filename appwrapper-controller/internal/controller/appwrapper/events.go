@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// reportChanges sends events and updates counters after the status was written. The write requires the observed version, so each change is
-// reported once. Events about something that lasts, such as a forced removal, are sent in each reconcile. The recorder merges those about the
-// same version into a series, without further writes.
+// reportChanges sends events and updates counters after the status was written. The write succeeds only for the observed version, so each
+// change is reported once. Events about an ongoing state, such as a forced removal, are sent in each reconcile. The recorder merges events
+// about the same version into a series, without further writes.
 func (r *Reconciler) reportChanges(s *scope, d *policy.Decision, before v1beta2.AppWrapperPhase) {
 	events := d.Events
 	if d.Begins && len(s.problems) > 0 { // in one event, because the recorder would merge several into a series with the first note

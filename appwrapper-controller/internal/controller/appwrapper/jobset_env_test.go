@@ -125,7 +125,8 @@ func (w *world) runningJobSet(annotations ...string) {
 	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
 }
 
-// impatient returns annotations that allow no grace period after a failure, so that any unhealthy state has an effect.
+// impatient returns annotations that disable the grace period after a failure, so that any unhealthy state has an
+// immediate effect.
 func impatient() []string {
 	return []string{v1beta2.FailureGracePeriodKey, "0s", v1beta2.RetryLimitKey, "1"}
 }

@@ -42,9 +42,9 @@ type kinds struct {
 	pods      client.Reader
 	live      client.Reader
 	discovery discovery.ServerResourcesInterface
-	// finished maps each owned to its finishedObject, which records how a wrapped object finished. An object with a short TTL is deleted soon
-	// after it finishes, and a component that disappears before it has finished is a failure. The records are lost when the controller
-	// restarts, so admission warns about short TTLs.
+	// finished records how wrapped objects finished. Its keys are of type owned, its values of type finishedObject. An object with a short
+	// TTL is deleted soon after it finishes, and a component that disappears before it has finished is a failure. The records are lost when
+	// the controller restarts, so admission warns about short TTLs.
 	finished *lru.Cache
 
 	mu      sync.Mutex
@@ -153,7 +153,7 @@ func (k *kinds) classify(ctx context.Context, kind schema.GroupVersionKind, err 
 	if meta.IsNoMatchError(err) {
 		return k.forget(ctx, kind)
 	}
-	if !apierrors.IsNotFound(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) { // about an object, not the URL path
+	if !apierrors.IsNotFound(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) { // not a 404 about the URL path
 		return err
 	}
 	served, askErr := k.discovery.ServerResourcesForGroupVersion(kind.GroupVersion().String())

@@ -26,7 +26,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 )
 
-// nodeChanged reports whether an update of a node may have changed its health signals. The cache has no other fields, such as heartbeats.
+// nodeChanged reports whether an update of a node may have changed its health signals. The cache drops all other fields, such as
+// heartbeats.
 func nodeChanged(e event.TypedUpdateEvent[*corev1.Node]) bool {
 	before, after := e.ObjectOld, e.ObjectNew
 	return !maps.Equal(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.Spec, after.Spec) ||

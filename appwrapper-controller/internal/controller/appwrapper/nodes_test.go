@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 )
 
-// A node that only reports that it is alive causes no reconcile.
+// A node heartbeat does not trigger a reconcile.
 func TestNodeChanged(t *testing.T) {
 	node := func(changes ...func(*corev1.Node)) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"health": "PASS"}}}

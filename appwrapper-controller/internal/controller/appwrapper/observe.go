@@ -189,7 +189,7 @@ const jobSetName = "jobset.sigs.k8s.io/jobset-name"
 
 // observeChildJobs counts the succeeded pods of JobSets and the pods that should be active. The status of a JobSet is not sufficient,
 // because it reports a Job as ready when the pods of one wave have succeeded. The pods are not sufficient either, because succeeded ones
-// may have been deleted. A Job's own status is updated with a delay, so the larger of both numbers counts.
+// may have been deleted. A Job's own status is updated with a delay, so the larger of the two numbers counts.
 func (r *Reconciler) observeChildJobs(ctx context.Context, s *scope, live bool) error {
 	var from client.Reader = r.Client
 	if live {

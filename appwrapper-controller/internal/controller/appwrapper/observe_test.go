@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 )
 
-// A reset ends when the AppWrapper is suspended, however long it stays suspended.
+// Suspending the AppWrapper ends its reset, no matter how long the suspension lasts.
 func TestASuspendedResetEnds(t *testing.T) {
 	now := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	s := &scope{aw: &v1beta2.AppWrapper{}, status: &v1beta2.AppWrapperStatus{Attempts: []v1beta2.Attempt{{Number: 1, EndTime: &now, Reason: "FailedComponent"}}}}
@@ -30,8 +30,8 @@ func TestASuspendedResetEnds(t *testing.T) {
 	}
 }
 
-// Earlier resets stop counting after the attempt has been ready for some time. That time ends when the attempt stops
-// being ready.
+// Earlier resets no longer count once the attempt has been ready for some time. Time after the attempt has stopped
+// being ready is not included.
 func TestReadyFor(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	since := metav1.NewTime(now.Add(-25 * time.Hour))

@@ -13,8 +13,8 @@ import (
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
 )
 
-// A single cache holds the pods of all workloads, stripped. A wrapped Pod must not start a second cache that holds all
-// of them in full.
+// A single cache holds stripped copies of all workloads' pods. A wrapped Pod must not start a second cache with the
+// full objects.
 func TestWrappedPodUsesThePodCache(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Pod("p"))

@@ -216,7 +216,7 @@ func TestB11CrashAfterCreate(t *testing.T) {
 	}
 }
 
-// B-13: an object of the same name with another controller is not adopted. If such an object is being deleted, the
+// B-13: an object with the same name but another controller is not adopted. If such an object is being deleted, the
 // controller waits until it is gone.
 func TestB13ForeignObjects(t *testing.T) {
 	w := newWorld(t)
@@ -413,7 +413,8 @@ func TestComponentsThatWereCreatedAreRemoved(t *testing.T) {
 	}
 }
 
-// B-24: the role permits the events API that the controller uses. The older events API is not needed.
+// B-24: the role grants access to the events API that the controller uses. The controller does not need the older events
+// API.
 func TestB24RoleAllowsEvents(t *testing.T) {
 	role, err := os.ReadFile("../../../../charts/appwrapper-controller/files/rbac/manager.yaml")
 	if err != nil {
@@ -527,7 +528,8 @@ func TestTakeOver(t *testing.T) {
 	w.awaitPhase("running", v1beta2.Succeeded)
 }
 
-// An event states once what happened and what happens next. A warning about annotations is sent in each attempt.
+// Each event is sent once, and says what happened and what happens next. The warning about annotations is sent once per
+// attempt.
 func TestEventsAreSentOnce(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.WarmupGracePeriodKey, "five"), "j", "p")

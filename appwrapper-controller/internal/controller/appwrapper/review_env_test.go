@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// newReviewedWorld starts a controller that creates only components of reviewed AppWrappers.
+// newReviewedWorld starts a controller that creates components only for reviewed AppWrappers.
 func newReviewedWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)

@@ -70,8 +70,8 @@ func (s *scope) record(d *policy.Decision) {
 	meta.RemoveStatusCondition(&status.Conditions, recovering.Condition) // set by earlier builds
 }
 
-// initComponents creates the component statuses. If the status has a different number of them than the spec, they are replaced as soon as
-// all of their objects are gone. Only the webhook prevents a change to the number of components.
+// initComponents creates the component statuses. If their number differs from the spec, they are replaced as soon as all of their objects
+// are gone. Only the webhook prevents a change to the number of components.
 func initComponents(status *v1beta2.AppWrapperStatus, aw *v1beta2.AppWrapper) {
 	exists := func(cs v1beta2.AppWrapperComponentStatus) bool { return !isGone(cs) }
 	if len(status.ComponentStatus) == len(aw.Spec.Components) || slices.ContainsFunc(status.ComponentStatus, exists) {

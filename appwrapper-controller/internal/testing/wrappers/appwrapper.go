@@ -90,7 +90,7 @@ func (w *AppWrapper) Service(name string) *AppWrapper {
 
 const podSpec = `{restartPolicy: Never, containers: [{name: worker, image: worker-image}]}`
 
-// Phase sets the phase, as if left by an earlier controller.
+// Phase sets the phase, as if an earlier controller had written it.
 func (w *AppWrapper) Phase(phase v1beta2.AppWrapperPhase) *AppWrapper {
 	w.Status.Phase = phase
 	return w
