@@ -10,8 +10,8 @@ import (
 )
 
 // checkVersions checks that all modules of the workspace require the same Go version, and the same version of each direct or indirect
-// dependency. A module that is built on its own, as users do, then has the versions with which the tests in the workspace ran, and nothing is
-// compiled twice. Modules outside the workspace need different versions.
+// dependency. A module that users build on its own then has the versions that were tested in the workspace, and no dependency is compiled
+// twice. Modules outside the workspace need different versions.
 func checkVersions(root string) ([]string, error) {
 	folders, err := workspace(root)
 	if err != nil {

@@ -42,7 +42,7 @@ func condition(name, expression string) map[string]any {
 	return map[string]any{"name": name, "expression": expression}
 }
 
-// narrowWebhooks adds the fields to the webhook configurations of the charts for JobSets.
+// narrowWebhooks adds the fields to the webhook configurations in the JobSet charts.
 func narrowWebhooks() error {
 	for _, chart := range []string{"jobset-controller", "holdfast-inplace"} {
 		file := filepath.Join("charts", chart, "files", "webhook", "manifests.yaml")

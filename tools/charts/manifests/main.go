@@ -11,9 +11,9 @@ import (
 )
 
 func main() {
-	output := flag.String("output", "", "folder of the manifests")
-	registry := flag.String("registry", "", "registry of the images, with a path if there is one")
-	tag := flag.String("tag", "", "tag of the images")
+	output := flag.String("output", "", "output directory for the manifests")
+	registry := flag.String("registry", "", "image registry, with an optional path")
+	tag := flag.String("tag", "", "image tag")
 	flag.Parse()
 	if err := write(*output, *registry, *tag); err != nil {
 		fmt.Fprintln(os.Stderr, "manifests:", err)

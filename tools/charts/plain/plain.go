@@ -34,8 +34,8 @@ func Capabilities() *common.Capabilities {
 	return newest
 }
 
-// Objects renders a chart with the given values, in the order in which the objects can be applied. The release has the name of the chart.
-// tag is the tag of our images.
+// Objects renders a chart with the given values, in an order in which they can be applied. The release is named after the chart. tag is
+// the tag of our images.
 func Objects(chart, tag string, values map[string]any) ([]*unstructured.Unstructured, error) {
 	loaded, err := loader.LoadDir(chart)
 	if err != nil {
@@ -101,7 +101,7 @@ func withoutHelm(o *unstructured.Unstructured) {
 	}
 }
 
-// rank orders objects. Objects that others need come first. Webhooks come last, because they reject objects until their program is
+// rank orders objects. Objects that others depend on come first. Webhooks come last, because they reject objects until their program is
 // running.
 func rank(o *unstructured.Unstructured) int {
 	switch kind := o.GetKind(); {
@@ -126,7 +126,7 @@ metadata:
     pod-security.kubernetes.io/enforce: restricted
   name: ` + Namespace + "\n"
 
-// YAML writes a comment, the namespace and the objects.
+// YAML returns a manifest with a comment, the namespace and the objects.
 func YAML(comment string, objects []*unstructured.Unstructured) ([]byte, error) {
 	var out bytes.Buffer
 	for _, line := range strings.Split(strings.TrimSpace(comment), "\n") {
@@ -179,7 +179,8 @@ rescheduler.yaml. docs/rescheduler-scheduler.md describes how to run the plugin 
 	},
 }
 
-// Write renders the manifests of the charts in the directory charts into folder, for images with the given registry and tag.
+// Write renders manifests into folder for the charts in the charts directory, with images from the given registry and with the given
+// tag.
 func Write(charts, folder, registry, tag string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

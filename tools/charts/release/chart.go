@@ -27,7 +27,7 @@ import (
 // charts lists the charts that users install: those with a manifest, and the umbrella chart.
 var charts = append([]string{"holdfast"}, plain.Charts...)
 
-// packageChart writes the archive of a chart with the version of the release and returns its path.
+// packageChart writes a chart archive with the release version and returns its path.
 func (r *release) packageChart(chartName string) (string, error) {
 	loaded, err := loader.LoadDir(filepath.Join(r.root, "charts", chartName))
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// image returns an image from scratch that contains only the program, at /program.
+// image returns an image, built from scratch, that contains only the program, at /program.
 func (r *release) image(p program, arch string, content []byte) (v1.Image, error) {
 	layer, err := layerOf(content, r.created)
 	if err != nil {
@@ -65,7 +65,7 @@ func index(images map[string]v1.Image, architectures []string) v1.ImageIndex {
 	return all
 }
 
-// layerOf returns a layer with the program. It has the same bytes for the same program and time.
+// layerOf returns a layer with the program. The same program and time always result in the same bytes.
 func layerOf(content []byte, created time.Time) (v1.Layer, error) {
 	var raw bytes.Buffer
 	w := tar.NewWriter(&raw)

@@ -29,7 +29,7 @@ type release struct {
 	root, output string
 	// registry is the registry from which nodes pull, with an optional path.
 	registry string
-	// version is also the tag of the images, such as v0.1.0.
+	// version is also the image tag, such as v0.1.0.
 	version, commit string
 	// created is the time of the commit, and the timestamp of all files, so that a release is reproducible.
 	created       time.Time
@@ -38,10 +38,10 @@ type release struct {
 
 func main() {
 	r := &release{}
-	flag.StringVar(&r.root, "root", ".", "folder of the repository")
-	flag.StringVar(&r.output, "output", "", "folder to write to; it must be empty or must not exist")
-	flag.StringVar(&r.registry, "registry", "", "registry of the images, with a path if there is one")
-	flag.StringVar(&r.version, "version", "", "version, which is also the tag of the images, such as v0.1.0")
+	flag.StringVar(&r.root, "root", ".", "root directory of the repository")
+	flag.StringVar(&r.output, "output", "", "output directory, which must be empty or must not exist")
+	flag.StringVar(&r.registry, "registry", "", "image registry, with an optional path")
+	flag.StringVar(&r.version, "version", "", "version, which is also the image tag, such as v0.1.0")
 	architectures := flag.String("architectures", "amd64,arm64", "architectures, separated by commas")
 	key := flag.String("key", "", "file with the ECDSA key for signing the checksums, in PKCS #8 format; if empty, a temporary key is generated")
 	onlyImages := flag.Bool("only-images", false, "build only the images")

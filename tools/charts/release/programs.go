@@ -15,7 +15,7 @@ type program struct {
 	name string
 	// module is the directory of the module, and main is the package within it.
 	module, main string
-	// user is the numeric user of the image. A pod's runAsNonRoot does not accept names.
+	// user is the image's numeric user ID. A pod's runAsNonRoot does not accept names.
 	user string
 	// alone means that the module is not in the workspace.
 	alone bool

@@ -42,7 +42,7 @@ import (
 
 const version = "v1.2.3-test.1"
 
-// TestRelease creates a release twice, pushes it to its own registry, and checks its contents.
+// TestRelease creates a release twice, pushes it to a temporary registry, and checks its contents.
 func TestRelease(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
@@ -159,7 +159,7 @@ func checkImage(t *testing.T, p program, arch string, image v1.Image) {
 		t.Errorf("%s: entrypoint (-want +got):\n%s", p.name, diff)
 	}
 	if label := config.Config.Labels["org.opencontainers.image.version"]; label != version {
-		t.Errorf("%s: the label of the version is %q", p.name, label)
+		t.Errorf("%s: the version label is %q", p.name, label)
 	}
 	layers, err := image.Layers()
 	if err != nil || len(layers) != 1 {
