@@ -49,7 +49,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.StringVar(&o.gates, "kueue-feature-gates", o.gates, "Kueue's feature gates; set them to the same values as in Kueue's manager")
 }
 
-// Complete returns all invalid settings.
+// Complete returns an error that lists all invalid settings.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	if o.ConfigFile != "" {
 		return fmt.Errorf("--config: elastic-kueue has no configuration file, use flags")

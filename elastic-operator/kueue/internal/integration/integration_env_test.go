@@ -147,7 +147,7 @@ func (w *world) decide(change func(*kueue.Workload), conditions ...string) {
 	w.ok(w.Status().Patch(w.Context(), workload, client.MergeFrom(before)))
 }
 
-// offer creates a flavor for the nodes of the pool spot, and a job in a queue.
+// offer creates a flavor for the nodes of the spot pool, and a job in a queue.
 func (w *world) offer(change func(*v1alpha1.ElasticJob)) {
 	w.Helper()
 	w.ok(w.Create(w.Context(), &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "spot"}, Spec: kueue.ResourceFlavorSpec{NodeLabels: map[string]string{"pool": "spot"}}}))
@@ -180,7 +180,7 @@ func (w *world) awaitCondition(kind string, status metav1.ConditionStatus) {
 	})
 }
 
-// The life of one job in a queue: it is submitted, partially admitted, ready with its minimum, evicted, admitted again and finished.
+// A job is submitted to a queue, partially admitted, ready with its minimum, evicted, admitted again and finished.
 func TestJobInAQueue(t *testing.T) {
 	w := newWorld(t)
 	w.offer(func(*v1alpha1.ElasticJob) {})
@@ -226,7 +226,7 @@ func TestJobInAQueue(t *testing.T) {
 	}
 
 	// After the eviction the same workload keeps its quota until no pods are left, and keeps its place in the queue. Then it requests the
-	// number of workers that is desired now.
+	// currently desired number of workers.
 	w.decide(nil, kueue.WorkloadEvicted)
 	w.eventually(func() string {
 		if s := w.job().Spec; !s.Suspend || s.GrantedReplicas != nil || len(s.ReplicaSpecs.Worker.Template.Spec.NodeSelector) != 0 {

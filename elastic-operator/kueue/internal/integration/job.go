@@ -36,8 +36,8 @@ var GVK = v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)
 // PodSet is the name of a job's only pod set.
 const PodSet = kueue.PodSetReference(v1alpha1.ReplicaTypeWorker)
 
-// slicesAnnotation enables workload slices, which Kueue supports only for its built-in kinds: it would reject the workload of an
-// ElasticJob, or never remove the scheduling gates of the pods.
+// slicesAnnotation enables workload slices, which Kueue supports only for its built-in kinds: it would reject an ElasticJob's workload, or
+// never remove the scheduling gates of its pods.
 const slicesAnnotation = "kueue.x-k8s.io/elastic-job"
 
 // appWrapperGroup is the API group of AppWrappers. Kueue's library does not define it.
@@ -60,7 +60,7 @@ func (j *Job) job() *v1alpha1.ElasticJob { return (*v1alpha1.ElasticJob)(j) }
 // Object returns the ElasticJob.
 func (j *Job) Object() client.Object { return j.job() }
 
-// GVK returns the kind of the job.
+// GVK returns the job's kind.
 func (j *Job) GVK() schema.GroupVersionKind { return GVK }
 
 // IsSuspended reports whether the spec suspends the job.
@@ -175,8 +175,8 @@ func (j *Job) workloadWithQuota(ctx context.Context, c client.Client) (*kueue.Wo
 }
 
 // RunWithPodSetsInfo starts the job with the admitted number of workers and the admitted scheduling constraints. grantedReplicas is a
-// total, so workers that completed before an eviction are added to it: Kueue has subtracted them. Workers that completed later are among
-// those that were admitted, so the total is never more than was requested.
+// total. Kueue subtracts the workers that completed before an eviction, so they are added again. Workers that completed later are among the
+// admitted ones, so the total never exceeds the requested number.
 func (j *Job) RunWithPodSetsInfo(ctx context.Context, c client.Client, infos []podset.PodSetInfo) error {
 	if len(infos) != 1 {
 		return podset.BadPodSetsInfoLenError(1, len(infos))

@@ -172,7 +172,7 @@ func TestGrantThatWasNotAdmittedIsReported(t *testing.T) {
 	}
 }
 
-// Without a minimum, all replicas are needed. A later change of replicas needs another admission.
+// Without a minimum, all replicas are needed. A later change to replicas requires another admission.
 func TestChangeOfReplicasWithoutAMinimum(t *testing.T) {
 	admitted := func(e *v1alpha1.ElasticJob) {
 		e.Spec.Suspend, e.Spec.MinReplicas, e.Spec.GrantedReplicas = false, nil, ptr.To[int32](4)
@@ -332,7 +332,7 @@ func TestTopologyRequestHasTheWorkerIndex(t *testing.T) {
 	}
 }
 
-// The feature gate is that of Kueue's manager. If the manager drops a topology request, the workload must not contain it.
+// The feature gate has the same value as in Kueue's manager. If the manager drops topology requests, the workload must not contain one.
 func TestNoTopologyRequestWithoutItsFeatureGate(t *testing.T) {
 	features.SetFeatureGateDuringTest(t, features.TopologyAwareScheduling, false)
 	j := of(MakeElasticJob("a"))

@@ -54,7 +54,7 @@ func TestAdditionalPodFieldsDoNotEndTheAdmission(t *testing.T) {
 	})
 }
 
-// The flavor selects one node pool, and the template another one. A retry cannot help, and the workload reports the conflict.
+// The flavor selects one node pool, and the template another one. Retrying would not help, so the workload reports the conflict.
 func TestJobThatConflictsWithItsFlavorFailsToStart(t *testing.T) {
 	w := newWorld(t)
 	w.offer(func(j *v1alpha1.ElasticJob) {
