@@ -19,7 +19,7 @@ type client struct {
 	buffer  []byte
 }
 
-// dial connects to the server and sends the greeting of the dialect, if it has one.
+// dial connects to the server and sends the dialect's greeting, if any.
 func dial(address string, d tcpstore.Dialect) (*client, error) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {

@@ -19,10 +19,10 @@ const (
 	RendezvousMetricsPort = 8080
 )
 
-// Managed reports whether the operator runs the rendezvous of the job.
+// Managed reports whether the operator runs the job's rendezvous.
 func Managed(job *v1alpha1.ElasticJob) bool { return job.Spec.RdzvEndpoint == "" }
 
-// Endpoint returns the rendezvous endpoint of the workers.
+// Endpoint returns the workers' rendezvous endpoint.
 func Endpoint(job *v1alpha1.ElasticJob) string {
 	if Managed(job) {
 		return fmt.Sprintf("%s:%d", RendezvousName(job.Name), RendezvousPort)
@@ -30,7 +30,7 @@ func Endpoint(job *v1alpha1.ElasticJob) string {
 	return job.Spec.RdzvEndpoint
 }
 
-// Backend returns the rendezvous backend of the workers.
+// Backend returns the workers' rendezvous backend.
 func Backend(job *v1alpha1.ElasticJob) v1alpha1.RendezvousBackend {
 	switch {
 	case Managed(job): // the only backend that the managed server supports
@@ -41,7 +41,7 @@ func Backend(job *v1alpha1.ElasticJob) v1alpha1.RendezvousBackend {
 	return v1alpha1.BackendEtcd
 }
 
-// RunID returns the rendezvous ID of the workers. It is based on the UID because job names may be reused. It changes when the job is resumed,
+// RunID returns the workers' rendezvous ID. It is based on the UID because job names may be reused. It changes when the job is resumed,
 // because a rendezvous that was closed by departing workers stays closed.
 func RunID(job *v1alpha1.ElasticJob, resumes int32) string {
 	if resumes == 0 {

@@ -14,7 +14,7 @@ import (
 // run is the observed state of one rendezvous.
 type run struct {
 	state     state.State
-	message   string // says that the state exists but cannot be parsed
+	message   string // set if the state exists but cannot be parsed
 	completed int64  // rounds
 	changed   time.Time
 	closedAt  time.Time // zero while the rendezvous is open
@@ -95,7 +95,7 @@ func allEnded(names []string, participants int) bool {
 	return participants > 0 && n >= participants || slices.Contains(names, last)
 }
 
-// reopening returns the time at which to reopen a closed rendezvous, and the reason.
+// reopening returns when to reopen a closed rendezvous, and why.
 func (s *Server) reopening(id string, r *run) (time.Time, string) {
 	var names []string
 	for key := range s.store.values {
@@ -109,7 +109,7 @@ func (s *Server) reopening(id string, r *run) (time.Time, string) {
 	return r.closedAt, agentLeft
 }
 
-// reopen reopens a rendezvous that is still closed: now, or later if it is too early. The caller holds the lock.
+// reopen reopens a rendezvous that is still closed: immediately, or later if it is too early. The caller holds the lock.
 func (s *Server) reopen(id string) {
 	r := s.runs[id]
 	if r == nil || r.closedAt.IsZero() {

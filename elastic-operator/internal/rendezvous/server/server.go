@@ -109,7 +109,7 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Defaults returns the defaults. RunID has none.
+// Defaults returns the default configuration. RunID has no default.
 func Defaults() Config {
 	return Config{
 		Store:       32 << 20,
@@ -131,7 +131,7 @@ type Status struct {
 	Participants int  `json:"participants"`
 	Waiting      int  `json:"waiting"`
 	Closed       bool `json:"closed"`
-	// Message says that the server cannot parse the state written by the agents. The agents can use the server nevertheless.
+	// Message is set if the server cannot parse the agents' state. The agents can still use the server.
 	Message string `json:"message,omitempty"`
 }
 
@@ -155,7 +155,7 @@ func (s *Server) Status() Status {
 	}
 }
 
-// Handler returns the handler of /status, /healthz and /metrics.
+// Handler returns the handler for /status, /healthz and /metrics.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })

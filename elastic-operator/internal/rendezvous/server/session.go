@@ -169,8 +169,8 @@ func (c *session) apply(q tcpstore.Request) (reply []byte, err error) {
 	return nil, s.write(q.Keys, q.Values)
 }
 
-// compareSet observes the state only after it was written. When many agents join, most attempts fail, and parsing the state each time would
-// be too expensive.
+// compareSet parses the rendezvous state only if it was written. When many agents join, most attempts fail, and parsing the state each time
+// would be too expensive.
 func (s *Server) compareSet(key string, expected, desired []byte) (reply []byte, err error) {
 	value, err := s.store.compareAndSet(key, expected, desired)
 	if err == nil && bytes.Equal(value, desired) {

@@ -17,7 +17,7 @@ var (
 // maxWaits limits the total number of keys that clients can wait for at the same time.
 const maxWaits = 1 << 20
 
-// overhead is the memory of a key in addition to the bytes of the key and the value: map entries and pointers.
+// overhead is the memory that a key uses in addition to the bytes of the key and its value: map entries and pointers.
 const overhead = 128
 
 // store contains the keys of one job. Values do not expire, and clients can wait for keys. It performs no I/O and is not safe for
@@ -86,7 +86,7 @@ func (s *store) missing(keys []string) map[string]struct{} {
 	return missing
 }
 
-// delete returns the number of deleted keys.
+// delete deletes the key and returns the number of deleted keys.
 func (s *store) delete(key string) int64 {
 	value, ok := s.values[key]
 	if !ok {

@@ -34,7 +34,7 @@ const (
 // mark is the value that the MARK opcode pushes onto the stack.
 type mark struct{}
 
-// collection is a tuple, a list, a set, or a dictionary, whose items are its keys, each followed by its value.
+// collection is a tuple, a list, a set or a dictionary. The items of a dictionary are its keys, each followed by its value.
 type collection struct {
 	items      []any
 	dictionary bool

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrUnreadable is returned for a state that cannot be parsed. Future versions of torch may use a different format.
-var ErrUnreadable = errors.New("the state of the rendezvous cannot be parsed")
+var ErrUnreadable = errors.New("the rendezvous state cannot be parsed")
 
 // Sentinel is the value that the c10d backend writes before the first state.
 const Sentinel = "Y2FuaW1hZGFt"
@@ -99,7 +99,7 @@ func size(o *instance, name string) int {
 type Key struct {
 	// RunID is the rendezvous ID of the agents: the ID of the job, or an ID that was derived from it for an in-place restart.
 	RunID string
-	// Round is the round that the key belongs to, or -1 for the state of the rendezvous.
+	// Round is the round that the key belongs to, or -1 for the rendezvous state.
 	Round int64
 	// Name is the name of the key within the round. It is empty for the state.
 	Name string
@@ -107,10 +107,10 @@ type Key struct {
 
 const prefix = "torch.rendezvous."
 
-// KeyOf returns the key of the state of a rendezvous.
+// KeyOf returns the key of a rendezvous state.
 func KeyOf(runID string) string { return "/" + prefix + runID }
 
-// restart matches the suffix that in-place restarts append to the run ID of the job: the generation and the restart count.
+// restart matches the suffix that in-place restarts append to the job's run ID: the generation and the restart count.
 var restart = regexp.MustCompile(`-[0-9]{1,16}-[0-9]{1,16}$`)
 
 // ParseKey parses the keys /torch.rendezvous.<run ID> and /torch.rendezvous.<run ID>.<round>/<name>. The leading slash, which torch's client

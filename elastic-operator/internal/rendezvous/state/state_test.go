@@ -51,7 +51,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The state that torch 1.13.1 wrote to etcd-v2 during a new round: two agents have joined, and a third one is waiting.
+// Torch 1.13.1 wrote this state to etcd-v2 during a new round. Two agents have joined, and a third one is waiting.
 func TestParseOfRealTorch(t *testing.T) {
 	got, err := Parse(file(t, "torch-1.13"))
 	if diff := cmp.Diff(State{Round: 4, Participants: 2, Waiting: 1}, got); diff != "" || err != nil {

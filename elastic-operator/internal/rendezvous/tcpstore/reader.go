@@ -28,7 +28,7 @@ var (
 
 const (
 	maxKey  = 4 << 10  // bytes of a key
-	maxKeys = 16 << 10 // keys of a list
+	maxKeys = 16 << 10 // keys in a list
 )
 
 // Reader decodes the messages of one connection.
@@ -40,8 +40,8 @@ type Reader struct {
 	err     error // error in the current message, which is then the last one
 }
 
-// NewReader returns a reader for the dialect, which must be Classic or Validated, of the messages after the greeting. maxSize is the maximum
-// size of a value in bytes. A message may have the size of two values. The source should be buffered.
+// NewReader returns a reader for the messages after the greeting. The dialect must be Classic or Validated. maxSize is the maximum size of a
+// value in bytes. A message may be as large as two values. The source should be buffered.
 func NewReader(source io.Reader, d Dialect, maxSize int) *Reader {
 	return &Reader{source: source, dialect: d, maxSize: maxSize}
 }
@@ -125,7 +125,7 @@ func (r *Reader) bytes(limit int) []byte {
 		return nil
 	}
 	r.left -= int(n)
-	var b bytes.Buffer // grows with what has been received, and more than needed
+	var b bytes.Buffer // grows as bytes arrive; its capacity may exceed the value
 	_, r.err = io.CopyN(&b, r.source, int64(n))
 	return bytes.Clone(b.Bytes())
 }

@@ -63,7 +63,7 @@ const (
 	Validated Dialect = "validated"
 )
 
-// SniffLength is the number of bytes that Sniff needs at most.
+// SniffLength is the maximum number of bytes that Sniff needs.
 const SniffLength = 5
 
 // Magic follows the byte 0 in the greeting of torch 2.3 and later.

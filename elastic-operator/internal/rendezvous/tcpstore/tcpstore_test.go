@@ -89,7 +89,7 @@ func TestReaderReadsMessagesInPieces(t *testing.T) {
 	}
 }
 
-// The bytes that torch 1.13.1 sends for TCPStore.compare_set("k", "", "v").
+// The encoding must equal what torch 1.13.1 sends for TCPStore.compare_set("k", "", "v").
 func TestClassicFramingByteByByte(t *testing.T) {
 	want := []byte{1, 2, 0, 0, 0, 0, 0, 0, 0, '/', 'k', 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 'v'}
 	got := encode(t, tcpstore.Classic, tcpstore.Request{Op: tcpstore.OpCompareSet, Keys: []string{"/k"}, Values: [][]byte{nil, []byte("v")}})
@@ -98,7 +98,7 @@ func TestClassicFramingByteByByte(t *testing.T) {
 	}
 }
 
-// The limit of the server's memory counts the length of a value, so a value must not occupy much more.
+// The server's memory limit counts only the length of a value, so a value must not occupy much more memory than that.
 func TestValuesOccupyTheirLength(t *testing.T) {
 	stream := encode(t, tcpstore.Classic, tcpstore.Request{Op: tcpstore.OpSet, Keys: []string{"/k"}, Values: [][]byte{[]byte("value")}})
 	r := tcpstore.NewReader(bytes.NewReader(stream), tcpstore.Classic, maxValue)
