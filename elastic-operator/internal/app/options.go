@@ -38,7 +38,7 @@ type Configuration struct {
 	InPlace         *plan.Agents `json:"inPlace,omitempty"`
 }
 
-// NewOptions returns the defaults.
+// NewOptions returns the default options.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults()}
 	o.Leader.Name = leaseName
@@ -55,7 +55,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	supervise.Flags(set, &o.Agents.Store, &o.Agents.StoreACL, &o.Agents.ExecImage, v1alpha1.Kind)
 }
 
-// Complete reads the configuration file and returns all invalid settings.
+// Complete reads the configuration file. The error lists all invalid settings.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	file := Configuration{Config: o.Config(), RendezvousImage: &o.RendezvousImage, InPlace: &o.Agents}
 	if err := bootstrap.ReadStrictConfig(o.ConfigFile, set, &file); err != nil {

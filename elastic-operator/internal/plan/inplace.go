@@ -27,7 +27,7 @@ type Agents struct {
 	supervise.Store
 	// StoreACL means that each job has its own store user and Secret, created by the orchestrator, instead of those in Store.
 	StoreACL bool `json:"storeACL,omitempty"`
-	// PullSecrets are the names of pull Secrets in the namespace of the job, for the images of the supervisor and the rendezvous server.
+	// PullSecrets are the names of pull Secrets in the job's namespace, for the images of the supervisor and the rendezvous server.
 	PullSecrets []string `json:"-"`
 }
 

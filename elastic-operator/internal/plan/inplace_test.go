@@ -71,7 +71,7 @@ func TestSupervisedPod(t *testing.T) {
 	}
 }
 
-// The supervisor's image may be in a registry for which the author of the job has no credentials.
+// The supervisor's image may be in a registry for which the job's author has no credentials.
 func TestSupervisedPodHasThePullSecretsOfTheSupervisor(t *testing.T) {
 	of := func(names ...string) (list []corev1.LocalObjectReference) {
 		for _, name := range names {

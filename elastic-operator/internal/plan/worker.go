@@ -35,8 +35,8 @@ func WorkerPod(job *v1alpha1.ElasticJob, index int, resumes int32) *corev1.Pod {
 	return pod
 }
 
-// WorkerService returns the service that resolves the name of a worker. It includes workers that are not ready, because workers become ready
-// only after they have connected to each other.
+// WorkerService returns the service through which a worker's name resolves. It includes workers that are not ready, because workers become
+// ready only after they have connected to each other.
 func WorkerService(job *v1alpha1.ElasticJob, index int) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: owned(job, WorkerName(job.Name, index), WorkerLabels(job.Name, index)),
@@ -75,7 +75,7 @@ func labelsOf(job, replicaType string) labels.Set {
 func Selector(job string) string { return labelsOf(job, v1alpha1.ReplicaTypeWorker).String() }
 
 // IndexOf returns the worker index of a pod or service. It returns false if the label and the name do not match each other. It ignores the
-// owner of the object.
+// object's owner.
 func IndexOf(o metav1.Object, job string) (int, bool) {
 	if o.GetLabels()[v1alpha1.ReplicaTypeLabel] != v1alpha1.ReplicaTypeWorker {
 		return 0, false
@@ -99,7 +99,7 @@ const (
 	// maxRestarts limits how often torchrun restarts its processes. torchrun's default is 0, but each departing worker causes one restart
 	// of every other worker. A program that fails on startup exhausts the limit within minutes.
 	maxRestarts = 10
-	// lastCall is how long, in seconds, a round waits for more workers after the minimum has joined. Every loss of a worker costs this time.
+	// lastCall is how long, in seconds, a round waits for more workers after the minimum has joined. Every lost worker costs this much time.
 	lastCall = "10"
 	// joinTimeout is the time limit for joining, in seconds. It covers nodes that pull the image at different speeds.
 	joinTimeout = "1800"

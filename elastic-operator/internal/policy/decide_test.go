@@ -38,7 +38,7 @@ func newWorld(minimum, wanted, maximum int, changes ...func(*Settings)) *world {
 }
 
 // look makes one decision and carries it out as the controller would, writing the memory first. Pods that have terminated, and those that
-// are force-deleted, are removed immediately. Other deleted pods are terminating.
+// are force-deleted, are removed immediately. Other deleted pods stay Terminating.
 func (w *world) look() *Decision {
 	d := Decide(&w.facts)
 	w.last = d
@@ -294,7 +294,7 @@ func TestJobFailsAfterSettleSeconds(t *testing.T) {
 	w.want(t, "2", v1alpha1.StateFailed)
 }
 
-// The minimum is met here, and yet no worker can run.
+// Here the minimum is met, but no worker can run.
 func TestJobWithoutAnyWorkerThatCanRunSaysSo(t *testing.T) {
 	w := newWorld(2, 4, 4, func(s *Settings) {
 		s.Restart, s.Success = v1alpha1.RestartNever, v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessPercent, Percent: ptr.To(int32(75))}

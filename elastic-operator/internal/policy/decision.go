@@ -107,9 +107,9 @@ type Pod struct {
 	ExceededLimits bool
 	// ExitCode is the exit code of a failed pod, or -1 if it is unknown.
 	ExitCode int32
-	// ExitReason is the reason of the failed container, such as OOMKilled.
+	// ExitReason is why the container failed, such as OOMKilled.
 	ExitReason string
-	// Began and Finished are the start and end of the failed container. They are zero if no container has failed.
+	// Began and Finished are when the failed container started and finished. They are zero if no container has failed.
 	Began, Finished time.Time
 	// Supervised means that a supervisor can restart the program in place.
 	Supervised bool

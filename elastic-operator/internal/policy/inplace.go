@@ -131,7 +131,7 @@ func (d *decider) limit(r *roster.Roster) int64 {
 	return report.Round + left
 }
 
-// failuresLeft returns how many more failures any worker may have before it is abandoned: the minimum over all workers.
+// failuresLeft returns how many more times a worker may fail before it is abandoned. If the workers differ, it returns the minimum.
 func (d *decider) failuresLeft() int64 {
 	least := int64(unlimitedRestarts)
 	if d.Settings.Restart == v1alpha1.RestartNever {

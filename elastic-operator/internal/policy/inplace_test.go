@@ -40,7 +40,7 @@ func (w *world) lookInPlace() *world {
 
 func (w *world) member(i int) string { return roster.Member(i, string(w.facts.Pods[i].UID)) }
 
-// told sets the report of the orchestrator.
+// told sets the orchestrator's report.
 func (w *world) told(r roster.Report) *world {
 	r.Epoch = 1
 	if before := w.facts.InPlace.Report; before != nil {

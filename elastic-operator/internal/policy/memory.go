@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 )
 
-// Memory contains the decisions that are recorded in the status in another form. The other fields of the status are used as they are.
+// Memory contains the decisions that the status records in a different form. The other status fields are used unchanged.
 type Memory struct {
 	// Indexes contains the desired workers.
 	Indexes indexes.Set

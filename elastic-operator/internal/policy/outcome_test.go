@@ -53,7 +53,7 @@ func TestCompletedWorkerDoesNotRunAgain(t *testing.T) {
 	w.want(t, "", v1alpha1.StateSucceeded)
 }
 
-// The upstream controller did not notice that the job had succeeded if replicas was lowered below the number of completed workers.
+// The upstream controller did not detect that the job had succeeded if replicas was lowered below the number of completed workers.
 func TestScaleBelowTheNumberOfCompletedWorkers(t *testing.T) {
 	w := newWorld(1, 4, 4).play().complete(1).complete(2).complete(3)
 	w.look()

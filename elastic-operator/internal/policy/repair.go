@@ -94,7 +94,7 @@ func (d *decider) lostServer(pod Pod) bool {
 	return pod.Began.Before(server.Started) && pod.Finished.Before(server.Started.Add(lossWindow))
 }
 
-// refund converts failures that were counted shortly before the rendezvous server started into disruptions, because agents notice the loss
+// refund converts failures that were counted shortly before the rendezvous server started into disruptions, because agents detect the loss
 // of a server before the kubelet reports it.
 func (d *decider) refund() {
 	for i, h := range d.m.Workers {

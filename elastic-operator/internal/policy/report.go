@@ -81,7 +81,7 @@ func (d *decider) countWorkers() workerCounts {
 	return c
 }
 
-// failedWorkers counts the workers that are abandoned or have failed and not been replaced yet.
+// failedWorkers counts the workers that were abandoned, or that have failed and have not been replaced yet.
 func (d *decider) failedWorkers() int32 {
 	var n int32
 	for _, i := range d.m.Indexes {

@@ -88,7 +88,7 @@ func runPolicy(spec *v1alpha1.ElasticJobSpec) v1alpha1.RunPolicy {
 	return run
 }
 
-// readSize limits all sizes. The CRD does too, but not for jobs that are older than its limits.
+// readSize reads the sizes and limits them. The CRD limits them as well, but not for jobs that were created before its limits were added.
 func (s *Settings) readSize(spec *v1alpha1.ElasticJobSpec) {
 	limit := func(n int32) int { return int(min(max(1, n), v1alpha1.MaxWorkers)) }
 	replicas := *cmp.Or(spec.ReplicaSpecs.Worker.Replicas, spec.MaxReplicas, spec.MinReplicas, ptr.To(int32(1)))

@@ -35,7 +35,7 @@ func TestCacheKeepsTheFieldsThatThePolicyReads(t *testing.T) {
 	}
 }
 
-// The policy needs the start time of the server to find the workers that lost their connection to it.
+// The policy needs the server's start time to find the workers that lost their connection to it.
 func TestCacheKeepsTheStartOfTheServer(t *testing.T) {
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	server := &corev1.Pod{

@@ -57,7 +57,8 @@ type Options struct {
 type Reconciler struct {
 	Options
 
-	// notBefore holds the time of the next reconcile of a job that was changed recently, and of the next status request to a rendezvous server.
+	// notBefore holds the earliest times for the next reconcile of a recently changed job and for the next status request to a rendezvous
+	// server.
 	notBefore *utilcache.Expiring
 }
 
@@ -79,7 +80,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
-// maxRetryDelay is the longest delay after an error. It is short because deadlines of the job are not scheduled after an error, for example
+// maxRetryDelay is the longest delay after an error. It is short because the job's deadlines are not scheduled after an error, for example
 // while the API server is rejecting a pod.
 const maxRetryDelay = 15 * time.Second
 
@@ -120,11 +121,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (c
 	return ctrl.Result{RequeueAfter: requeue.Soonest(d.After, s.requestAfter)}, nil
 }
 
-// writtenJob is the UID of a job whose pods or services were changed. It is not reconciled for requeue.Stale, because the writes would be
-// repeated. Fixed names and UIDs make that harmless, but each repetition is an API call.
+// writtenJob is the UID of a job whose pods or services were changed. The next reconcile waits for requeue.Stale, because it would repeat
+// the writes if the cache were stale. Fixed names and UIDs make repeated writes harmless, but each of them is an API call.
 type writtenJob types.UID
 
-// delay makes wait return the remainder of the delay for the key.
+// delay starts a delay for the key. Until it ends, wait returns the remaining time.
 func (r *Reconciler) delay(key any, delay time.Duration) {
 	r.notBefore.Set(key, time.Now().Add(delay), delay)
 }

@@ -138,7 +138,7 @@ func TestInPlaceRestarts(t *testing.T) {
 	}
 }
 
-// The roster follows the job when it is scaled, suspended and resumed, and after a restart of the controller.
+// The roster follows the job when it is scaled, suspended and resumed, and when the controller restarts.
 func TestRosterIsUpdated(t *testing.T) {
 	w := newWorld(t, withAgents)
 	w.create(MakeElasticJob("a").Workers(1, 2, 3).With(inPlace).Obj())

@@ -18,7 +18,7 @@ import (
 	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
 )
 
-// The output of kubectl get, kubectl get -o wide and kubectl describe for a job.
+// The tests in this file check the output of kubectl get, kubectl get -o wide and kubectl describe for a job.
 
 // columns returns the cells of a job's row as kubectl requests them. The names of columns shown only by -o wide are in brackets.
 func (w *world) columns(name string) map[string]string {

@@ -25,7 +25,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// The manifest from the design document, with the pods, services and conditions that the document lists.
+// For the manifest in the design document, the operator creates the pods, services and conditions that the document
+// lists.
 func TestManifestOfTheSeed(t *testing.T) {
 	w := newWorld(t)
 	w.create(example(t, "classy-vision-job"))

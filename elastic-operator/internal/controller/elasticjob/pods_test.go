@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// doSome requests n calls, of which the first ones fail, and returns how many calls were made.
+// doSome requests n calls, of which the first `failing` fail, and returns how many were made.
 func doSome(t *testing.T, n, failing int) (done int32, err error) {
 	t.Helper()
 	items := make([]int, n)

@@ -41,7 +41,7 @@ func TestPodsOfAnEarlierJobWithTheSameNameAreIgnored(t *testing.T) {
 	w.reaches("a", v1alpha1.StateRunning, 2)
 }
 
-// A job of the upstream controller and its pods are adopted unchanged.
+// A job that the upstream controller created is adopted without changes to the job or its pods.
 func TestJobOfThePublishedControllerIsAdopted(t *testing.T) {
 	w := newWorld(t)
 	w.stop()

@@ -27,7 +27,8 @@ const (
 	// are waiting for each other.
 	statusInterval     = 10 * time.Second
 	incompleteInterval = 2 * time.Second
-	// unreachablePause is added to the interval after a timeout, because each request blocks a worker of the controller until it times out.
+	// unreachablePause is added to the interval after a timeout, because each request blocks one of the controller's workers until it times
+	// out.
 	unreachablePause = time.Minute
 	requestTimeout   = 500 * time.Millisecond
 	maxResponse      = 1 << 20 // bytes
@@ -130,7 +131,7 @@ func (s *scope) clearRendezvous() {
 	}
 }
 
-// statusRequest is the UID of the pod of a server whose status was requested.
+// statusRequest is the UID of a server pod whose status was requested.
 type statusRequest types.UID
 
 // requestStatus requests the server's status unless the last request is recent. If the request fails, only the message changes.

@@ -35,8 +35,8 @@ func (r *Reconciler) emit(job *v1alpha1.ElasticJob, related runtime.Object, kind
 	r.Recorder.Eventf(job, related, kind, reason, eventAction, "%s", notes.Truncate(note, notes.MaxLength))
 }
 
-// report emits events and counts metrics after the status was written. The write required the observed version of the job, so nothing is
-// reported twice.
+// report emits events and counts metrics after the status was written. The write succeeds only for the observed version of the job, so
+// nothing is reported twice.
 func (r *Reconciler) report(s *scope, d *policy.Decision) {
 	if s.facts.Memory.Started.IsZero() && s.job.Spec.ReplicaSpecs.Worker.Template.Spec.RestartPolicy != "" && !d.Memory.Started.IsZero() {
 		r.emit(s.job, nil, corev1.EventTypeWarning, reasonRestartPolicy, "The restartPolicy of the pod template is ignored: set replicaSpecs.Worker.restartPolicy")
