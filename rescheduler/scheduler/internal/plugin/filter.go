@@ -33,7 +33,7 @@ func cycleOf(state fwk.CycleState) *cycleState {
 	return data.(*cycleState)
 }
 
-// PreFilter skips pods without exclusions, so that the plugin adds no further cost for them, and pods whose exclusions cover all nodes.
+// PreFilter skips pods whose exclusions cover all nodes, and pods without exclusions. The plugin then adds no further cost for them.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	excluded, err := p.excluded(pod)
 	switch {

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Name of the plugin in the scheduler configuration.
+// Name is the plugin's name in the scheduler configuration.
 const Name = "PodRescheduling"
 
 const (

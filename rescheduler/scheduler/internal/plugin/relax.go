@@ -84,8 +84,8 @@ func (p *Plugin) decide(
 	return nothingElseCanFit, byPreemption, nil
 }
 
-// withoutExclusions returns the status of a node apart from the exclusions. It runs the filters again if this plugin rejected the node.
-// Rejections by other plugins stand.
+// withoutExclusions returns the status that a node has if the exclusions are ignored. It runs the filters again if this plugin rejected
+// the node. Rejections by other plugins stand.
 func (p *Plugin) withoutExclusions(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo, status *fwk.Status) *fwk.Status {
 	if status.IsSuccess() || status.Plugin() != Name {
 		return status
@@ -109,7 +109,7 @@ func (p *Plugin) relax(ctx context.Context, pod *corev1.Pod, why relaxReason, no
 	p.background(func() { p.clear(context.WithoutCancel(ctx), pod, value) })
 }
 
-// The removal of one annotation is attempted this often, over about ten seconds in total. The pod does not wait for it.
+// The plugin tries this many times to remove an annotation, over about ten seconds in total. The pod does not wait for it.
 const (
 	attempts   = 12
 	firstRetry = 5 * time.Millisecond // doubled after each attempt

@@ -25,7 +25,7 @@ func (w *world) fail(pod *corev1.Pod) *fwk.Status {
 	return status
 }
 
-// site determines whether a pod fits a node, apart from its exclusions.
+// site determines whether a pod fits a node if its exclusions are ignored.
 type site struct{ says *fwk.Status }
 
 var (

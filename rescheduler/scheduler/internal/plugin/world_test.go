@@ -130,7 +130,7 @@ func (h *handle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
 	}
 }
 
-// RunFilterPluginsWithNominatedPods must be called without the plugin's own state.
+// RunFilterPluginsWithNominatedPods rejects every node if the cycle state still contains the plugin's own state.
 func (h *handle) RunFilterPluginsWithNominatedPods(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	if cycleOf(state) != nil {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable).WithPlugin(Name)

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// Start runs both; call stop to end them. New nodes get no not-ready taint, because nothing would remove it.
+// Start starts the API server and etcd. Call stop to stop them. New nodes get no not-ready taint, because nothing would remove it.
 func Start() (config *rest.Config, stop func() error, err error) {
 	env, err := apiserver.Environment()
 	if err != nil {

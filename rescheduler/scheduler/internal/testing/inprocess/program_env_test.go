@@ -44,7 +44,7 @@ func TestProgramRunsWithShippedConfig(t *testing.T) {
 	}
 }
 
-// program builds the program and runs it until the test ends. It returns the address of health and metrics.
+// program builds the program and runs it until the test ends. It returns the address that serves health checks and metrics.
 func (w *world) program(file string) (address string) {
 	w.Helper()
 	program, address := filepath.Join(w.TempDir(), "scheduler"), freeAddress(w)
