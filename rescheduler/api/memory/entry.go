@@ -13,8 +13,8 @@ const (
 	maxText    = 80 // maximum length of a reason in bytes
 	// maxDoubling limits how often the TTL of a node is doubled when the workload keeps failing there.
 	maxDoubling = 4
-	// sameWave is how long after the last failure a new pod still belongs to the same wave of failures: it was already being scheduled to
-	// the node before the failure was recorded.
+	// sameWave is how long after the last failure a new pod still belongs to the same wave of failures: such a pod was already being
+	// scheduled to the node when the failure was recorded.
 	sameWave = 10 * time.Second
 )
 
@@ -82,8 +82,8 @@ func (m Memory) Learn(f Failure, now time.Time) (Memory, Lesson) {
 	}
 }
 
-// Renew excludes the node for another full period if the entry of a known failure has expired. This happens if the move of the pod was
-// delayed for that long. Without the exclusion, the replacement could return to the node. No further move is counted.
+// Renew excludes the node for another full period if the entry of a known failure has expired. This happens if the pod's move was delayed
+// for that long. Without the exclusion, the replacement could return to the node. No further move is counted.
 func (m Memory) Renew(f Failure, now time.Time) (Memory, Lesson) {
 	i := slices.IndexFunc(m.Entries, func(e Entry) bool { return e.is(f) })
 	if i < 0 || m.Entries[i].Live(now) {

@@ -159,8 +159,8 @@ func (m Memory) nodes(most int, now time.Time, counts func(Entry) bool) []string
 	return nodes
 }
 
-// Forget drops expired entries. After it expires, an entry is kept for as long as it had excluded its node, so that a repeated failure is
-// recognized. The number of moves does not change.
+// Forget drops entries some time after they expire. An expired entry is kept for as long as it had excluded its node, so that a repeated
+// failure is recognized. The number of moves does not change.
 func (m Memory) Forget(now time.Time) Memory {
 	m.Moves = slices.DeleteFunc(slices.Clone(m.Moves), func(move Move) bool { return move.Returned && now.Sub(move.At) >= historyKept })
 	m.Entries = slices.DeleteFunc(slices.Clone(m.Entries), func(e Entry) bool {

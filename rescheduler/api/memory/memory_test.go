@@ -71,7 +71,8 @@ func TestSimultaneousFailuresAreOneMove(t *testing.T) {
 	}
 }
 
-// Replicas are as old as their workload. If one of them failed on a node once, the node is not necessarily still excluded.
+// Replicas may be as old as their workload. If one of them failed on a node long ago, the node is not necessarily still
+// excluded.
 func TestFailureAfterExclusionExpiredIsCounted(t *testing.T) {
 	old := func(f *Failure) { f.Created = noon.Add(-time.Hour) }
 	m := learn(t, Memory{}, noon, New, failure("1", old))
@@ -103,7 +104,7 @@ func TestNodeThatFailsAgainIsExcludedTwiceAsLong(t *testing.T) {
 	}
 }
 
-// Failed pods may remain for days. After a restart of the controller they are reconciled again.
+// Failed pods may remain for days. When the controller restarts, it reconciles them again.
 func TestOldFailureIsStale(t *testing.T) {
 	learn(t, Memory{}, noon.Add(ttl), Stale, failure("1"))
 	m := learn(t, Memory{}, noon, New, failure("1"))

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
-// Each example works as its comments say, on a node that rejects its pods.
+// If a node rejects its pods, each example behaves as its comments describe.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../../examples/rescheduler/*.yaml")
 	if err != nil || len(files) < 3 {

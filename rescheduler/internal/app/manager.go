@@ -82,7 +82,7 @@ type Options struct {
 	Rescheduling settings.Rescheduling
 }
 
-// NewOptions returns the defaults.
+// NewOptions returns the default options.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults(), Rescheduling: settings.Default()}
 	o.Leader.Name = "rescheduler.holdfast.dev"
@@ -91,7 +91,7 @@ func NewOptions() *Options {
 	return o
 }
 
-// Complete reads the configuration file and returns all errors in it.
+// Complete reads the configuration file. The error lists everything that is wrong with it.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	file := Configuration{Config: o.Config(), Rescheduling: &o.Rescheduling}
 	if err := bootstrap.ReadStrictConfig(o.ConfigFile, set, &file); err != nil {

@@ -120,8 +120,8 @@ func (w *world) kubeletAll(ctx context.Context) {
 	}
 }
 
-// inUse reports whether the namespace has the label of managed pods, which a dry run does not set. A real kubelet never reports a status
-// before the label is set.
+// inUse reports whether the namespace has the label for managed pods, which a dry run does not set. A real kubelet never reports a
+// status before the label is set.
 func (w *world) inUse(ctx context.Context) bool {
 	var ns corev1.Namespace
 	return w.dryRun || w.Get(ctx, client.ObjectKey{Name: w.namespace}, &ns) == nil && ns.Labels["holdfast.dev/rescheduling"] != ""

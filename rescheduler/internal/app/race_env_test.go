@@ -70,7 +70,7 @@ func TestReplacementAvoidsNode(t *testing.T) {
 	}
 }
 
-// isDue gives the CronJob a schedule of once a year. Its last run was two years ago, so a Job is overdue and the controller creates it
+// isDue gives the CronJob a yearly schedule. Its last run was two years ago, so a Job is overdue and the controller creates it
 // immediately. The controller reconciles when the status changes, but not when the schedule does.
 func (w *world) isDue(schedule string) {
 	w.Helper()

@@ -395,7 +395,7 @@ func TestTaintOfBlamedNodeExpires(t *testing.T) {
 	w.eventually("the taint does not expire", func() bool { return !tainted() })
 }
 
-// The supervisor restarts the processes of its worker, which the kubelet does not notice. The group's owner names the worker that
+// The supervisor restarts the processes of its worker, which is invisible to the kubelet. The group's owner names the worker that
 // failed.
 func TestSlotThatKeepsFailingInPlaceIsRecorded(t *testing.T) {
 	w := newWorld(t)

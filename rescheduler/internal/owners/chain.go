@@ -53,7 +53,7 @@ func ControllerUID(o metav1.Object) types.UID {
 	return ""
 }
 
-// named are the API groups whose pods keep their name when they are replaced.
+// named lists the API groups of owners whose pods keep their names when they are replaced.
 var named = []string{"elastic.pytorch.org", "kubeflow.org"}
 
 // Slot returns the identity that a pod shares with its replacement: its name if it is owned by a StatefulSet, an ElasticJob or a Kubeflow
@@ -82,7 +82,7 @@ func (c Chain) OneTemplate(pod *corev1.Pod) bool {
 	return pod.Labels[appsv1.ControllerRevisionHashLabelKey] != "" && len(c) == 1
 }
 
-// Template identifies the template of a pod, if its controller provides this information. It is empty if the template is immutable or
+// Template identifies a pod's template, if the pod's controller provides this information. It is empty if the template is immutable or
 // unknown.
 func Template(pod *corev1.Pod) string {
 	return cmp.Or(pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey], pod.Labels[appsv1.ControllerRevisionHashLabelKey])

@@ -222,7 +222,8 @@ func (l *Ledger) Latest(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMe
 }
 
 // TryLock locks a workload for a decision about one of its pods. It never blocks, because all workloads share the workers. If another
-// decision is in progress, TryLock records the pod and returns false. unlock returns the pods that were recorded in the meantime.
+// decision is in progress, TryLock records the pod and returns false. unlock returns the pods that were recorded while the workload was
+// locked.
 func (l *Ledger) TryLock(uid types.UID, pod types.NamespacedName) (unlock func() []types.NamespacedName, locked bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -44,7 +44,7 @@ func (s *server) GetInformer(_ context.Context, o client.Object, _ ...cache.Info
 	return informer{server: s}, nil
 }
 
-// informer is an informer whose cache has synced once the server says so.
+// informer is an informer that has synced once server.synced is true.
 type informer struct {
 	cache.Informer
 	server *server

@@ -97,8 +97,8 @@ func groupMoved(f Facts) (Decision, bool) {
 	}, true
 }
 
-// ownLimit does not move a pod whose container exceeded its own memory limit, because that would happen on every node. If the node itself
-// is short of memory, the check does not apply.
+// ownLimit leaves a pod in place if its container exceeded its own memory limit, because that would happen on every node. If the node
+// itself is short of memory, the check does not apply.
 func ownLimit(f Facts) (Decision, bool) {
 	message := "the container exceeded its own memory limit, which would happen on any node: raise the limit or use less memory"
 	return Decision{Act: Leave, Reason: WorkloadFault, Message: message, Warning: true}, f.Match.OwnLimit && !f.Node.MemoryPressure
@@ -212,7 +212,7 @@ type Siblings struct {
 	Failing, Well map[string]bool
 }
 
-// severalNodes is the number of other nodes with the same failure at which the workload is suspected.
+// severalNodes is how many other nodes must show the same failure before the workload is suspected.
 const severalNodes = 2
 
 // suspectsWorkload reports whether the failure follows the workload and not the node. This is the case if a pod with an identity has failed

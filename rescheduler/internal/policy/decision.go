@@ -57,7 +57,7 @@ type Decision struct {
 // Moves reports whether the decision needs a budget.
 func (d Decision) Moves() bool { return d.Act == Evict || d.Act == Remake }
 
-// Reasons lists the reasons of published decisions about rows with an action. TooEarly and TooLongAgo are not published.
+// Reasons lists the reasons of published decisions, by the row's action. TooEarly and TooLongAgo are not published.
 var Reasons = map[signals.Action][]string{
 	signals.Never:  {NotMovable, NeverMoved},
 	signals.Record: {NotMovable, NoOtherNode, Exhausted, WorkloadFault, Excluded, WouldMove},
@@ -110,7 +110,7 @@ type Workload struct {
 	Memory  memory.Memory
 	// GroupMoved is when a pod of the group was last moved.
 	GroupMoved time.Time
-	// Recovering is the time until which another recovery level handles the workload, or zero if none does.
+	// Recovering is the deadline of a recovery by another recovery level, or zero if there is none.
 	Recovering time.Time
 	// Recovered is when the recovery that the pod was waiting for was observed to have ended, or zero if it has not ended.
 	Recovered time.Time

@@ -91,7 +91,7 @@ type Breaker struct {
 
 // BarePods configures pods without a controller.
 type BarePods struct {
-	// Recreate recreates bare pods that have the schedulingRetries annotation under a different name.
+	// Recreate means that bare pods with the schedulingRetries annotation are recreated, each with a new name.
 	Recreate bool `json:"recreate,omitempty"`
 }
 

@@ -166,7 +166,7 @@ type Row struct {
 	ExitCodes []int32
 	// TTL is how long the node is excluded after the first failure. It is 0 only if Action is Never.
 	TTL time.Duration
-	// Charged means that a move counts against the limit of the workload. It is false if the pod is not at fault.
+	// Charged means that a move counts against the workload's limit. It is false if the pod is not at fault.
 	Charged bool
 	// Siblings means that pods of the same template on other nodes are evidence for or against the node.
 	Siblings bool

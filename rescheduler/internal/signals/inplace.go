@@ -50,8 +50,8 @@ func Marks(c corev1.Container) corev1.Container {
 // ofLate is the maximum age of restarts that count against a node. A worker that fails once a day is not evidence against its node.
 const ofLate = time.Hour
 
-// Accounted returns the match of a pod in a group that restarts processes within their containers, which the kubelet does not notice.
-// The owner of the group records the restarts in history.Annotation. Only restarts that this pod caused on its current node count.
+// Accounted returns the match of a pod in a group that restarts processes within their containers. Such restarts are invisible to the
+// kubelet. The group's owner records them in history.Annotation. Only restarts that this pod caused on its current node count.
 func (t Table) Accounted(pod *corev1.Pod, owner, account string, now time.Time) (Match, bool) {
 	i := slices.IndexFunc(t, func(r Row) bool { return r.Where == Repeat && r.Trigger != Off })
 	if i < 0 || !InPlace(pod) || pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded {

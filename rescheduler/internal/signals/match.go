@@ -111,8 +111,8 @@ func (r Row) container(pod *corev1.Pod) (Match, bool) {
 	return Match{}, false
 }
 
-// ended returns the time at which the container ended. If the container was lost, it returns the time at which the pod failed, so that this
-// program, after a restart, does not mistake the loss for a new failure.
+// ended returns when the container ended. If the container was lost, it returns when the pod failed, so that this program does not mistake
+// the loss for a new failure after a restart.
 func ended(pod *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 	if t.FinishedAt.IsZero() && pod.Status.Phase == corev1.PodFailed {
 		return FailedAt(pod)
@@ -200,7 +200,7 @@ func (r Row) device(pod *corev1.Pod) (Match, bool) {
 	return Match{}, false
 }
 
-// repeat matches a member of a group that was repeatedly restarted in place. Its group continues, and its next pod avoids the node.
+// repeat matches a group member that was repeatedly restarted in place. Its group continues, and its next pod avoids the node.
 func (r Row) repeat(pod *corev1.Pod) (Match, bool) {
 	if !InPlace(pod) || pod.Spec.NodeName == "" {
 		return Match{}, false
@@ -219,8 +219,8 @@ func byItself(t *corev1.ContainerStateTerminated) bool {
 	return t.Reason == "OOMKilled" || t.ExitCode != 0 && t.ExitCode != killed && t.ExitCode != terminated
 }
 
-// FailedAt returns the time at which a pod failed. It is the first of these times that is known: when its last container ended, when it was
-// disrupted, when it became unready, when it started (which is when the kubelet rejected it), or when it was created.
+// FailedAt returns when a pod failed. It is the first of these times that is known: when its last container ended, when it was disrupted,
+// when it became unready, when it started (which is when the kubelet rejected it), or when it was created.
 func FailedAt(pod *corev1.Pod) time.Time {
 	var last time.Time
 	for _, c := range statuses(pod) {
@@ -232,7 +232,7 @@ func FailedAt(pod *corev1.Pod) time.Time {
 		ptr.Deref(pod.Status.StartTime, metav1.Time{}).Time, pod.CreationTimestamp.Time)
 }
 
-// Since returns the time since which a condition of the pod has had the status, or zero if it has another status.
+// Since returns when the condition of the pod changed to the status, or zero if it does not have that status.
 func Since(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus) time.Time {
 	if c := Condition(pod, kind); c != nil && c.Status == status {
 		return c.LastTransitionTime.Time

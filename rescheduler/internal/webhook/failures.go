@@ -40,7 +40,7 @@ type Failures struct {
 	byOwner map[types.UID][]failure
 }
 
-// note adds the failure of a pod of the owner. An empty slot means that the failure affects all pods of the owner.
+// note adds a failure of one of the owner's pods. An empty slot means that the failure affects all of them.
 func (x *Failures) note(owner types.UID, f failure) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -57,7 +57,7 @@ func (x *Failures) note(owner types.UID, f failure) {
 	x.byOwner[owner] = kept[max(0, len(kept)-perOwner):]
 }
 
-// nodes returns the nodes on which pods of the owner have recently failed with an effect on all pods or on the given slot.
+// nodes returns the nodes with recent failures that affect all of the owner's pods or the given slot.
 func (x *Failures) nodes(owner types.UID, slot string, now time.Time) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -94,7 +94,7 @@ func (x *Failures) Watch(ctx context.Context, c cache.Cache, table signals.Table
 	return nil
 }
 
-// notePod notes a recent failure. Older failures are in the failure history of the owner, or have expired.
+// notePod notes a recent failure. Older failures are in the owner's failure history, or have expired.
 func (x *Failures) notePod(pod *corev1.Pod, table signals.Table, clock clock.PassiveClock) {
 	now, owner := clock.Now(), owners.ControllerUID(pod)
 	if owner == "" || pod.Status.Phase != corev1.PodFailed || pod.Spec.NodeName == "" {

@@ -95,7 +95,7 @@ func (r *Reconciler) count(c *census, pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// troubledAt returns the time at which the pod last failed, according to its status, or now if it has a node and is not ready.
+// troubledAt returns when the pod last failed according to its status, or now if it has a node and is not ready.
 func troubledAt(pod *corev1.Pod, now time.Time) (last time.Time) {
 	if pod.Spec.NodeName != "" && readySince(pod).IsZero() {
 		return now

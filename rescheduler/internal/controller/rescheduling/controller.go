@@ -122,7 +122,8 @@ func New(o Options) *Reconciler {
 // +kubebuilder:rbac:groups=ray.io,resources=rayclusters;rayjobs;rayservices,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=argoproj.io,resources=rollouts,verbs=get;list;watch;patch
 
-// Register adds the controller, the sweep of controllers without pods and the controller that removes expired taints to the manager.
+// Register adds the controller to the manager, along with the sweep for controllers without pods and the controller that removes expired
+// taints.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	if err := mgr.Add(r); err != nil {
 		return err

@@ -28,8 +28,8 @@ const (
 // maxReported is the maximum number of reports that are remembered. A dropped report may be sent again.
 const maxReported = 8192
 
-// changed reports whether the reason or the message differs from the last report about the pod, and records it. An event is emitted only
-// once while both stay the same.
+// changed reports whether the reason or the message differs from the last report about the pod, and records the new report. An event is
+// emitted only once while both stay the same.
 func (r *Reconciler) changed(pod types.UID, reason, message string) bool {
 	type report struct{ reason, message string }
 	now := report{reason, message}

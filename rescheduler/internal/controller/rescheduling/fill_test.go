@@ -97,7 +97,8 @@ func TestExclusionsBelongToTemplateOfPod(t *testing.T) {
 	}
 }
 
-// The API server rejects one write. The other pods get their exclusions. This pod is reconciled on its own, until it has them.
+// The API server rejects the write for one pod. The other pods get their exclusions. This one is reconciled separately until
+// it has them too.
 func TestRejectedExclusionsAreWrittenLater(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = avoiding("a").Annotations(noon)

@@ -41,7 +41,7 @@ func newMetrics(registerer prometheus.Registerer, config settings.Rescheduling, 
 	return m
 }
 
-// outcomes returns the reasons and signals of all published decisions, one after the other. There are fewer than 250.
+// outcomes returns the reason and the signal of each published decision, one after the other. There are fewer than 250 decisions.
 func outcomes(config settings.Rescheduling) []string {
 	all := []string{reasonLifted, ""} // does not depend on a signal of the pod
 	for _, row := range config.Table() {
@@ -80,8 +80,8 @@ func (m *metrics) bound(s *scope) {
 	m.replacements.Observe(max(0, at.Sub(failed).Seconds()))
 }
 
-// failureBehind returns the time of the last failure on the pod's excluded nodes before the pod was created. It is zero if the pod is not a
-// replacement.
+// failureBehind returns the time of the failure that led to the pod's creation: the last recorded one on its excluded nodes. It returns
+// zero if the pod is not a replacement.
 func failureBehind(pod *corev1.Pod, remembered memory.Memory) (last time.Time) {
 	hosts, made := memory.Hosts(pod.Annotations), pod.CreationTimestamp.Time
 	for _, e := range remembered.Entries {

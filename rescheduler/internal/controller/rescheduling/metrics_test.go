@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// closed is the state of a circuit breaker.
+// closed reports that the circuit breaker is closed.
 func closed() float64 { return 0 }
 
 // counted returns the decisions for which a configuration creates counters at startup, as "reason signal".

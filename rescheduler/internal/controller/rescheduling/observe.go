@@ -229,8 +229,8 @@ func recoveringUntil(s *scope) time.Time {
 	return recovering.Until(recovering.LevelMove, s.now, all...)
 }
 
-// nodeFacts adds the facts about the pod's node, and whether the pod fits on another node. Nodes that the workload avoids are ignored,
-// except for a failed pod, which leaves its node in any case.
+// nodeFacts adds the facts about the pod's node, and whether the pod fits on another node. Nodes that the workload avoids do not count
+// as other nodes, unless the pod has failed and therefore leaves its node in any case.
 func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) error {
 	all, err := r.Nodes.List(ctx)
 	if err != nil {
@@ -248,7 +248,7 @@ func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) e
 	return nil
 }
 
-// readySince returns the time at which the pod became ready, or zero if it is not ready.
+// readySince returns when the pod became ready, or zero if it is not ready.
 func readySince(pod *corev1.Pod) time.Time {
 	return signals.Since(pod, corev1.PodReady, corev1.ConditionTrue)
 }
@@ -258,7 +258,7 @@ func metadataOf(pod *corev1.Pod) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: *pod.ObjectMeta.DeepCopy()}
 }
 
-// noted is the maximum number of entries. If an entry is dropped, its observation starts again.
+// noted is the maximum number of observation times. If one is dropped, its observation starts again.
 const noted = 16384
 
 // observationTimes records when a signal was first observed on a pod, for signals without a timestamp in the pod's status. The times are
@@ -271,7 +271,7 @@ type observationKey struct {
 	row string
 }
 
-// since returns the time at which the signal was first observed on the pod.
+// since returns when the signal was first observed on the pod.
 func (d *observationTimes) since(pod types.UID, row string, now time.Time) time.Time {
 	key := observationKey{pod, row}
 	if first, found := d.Get(key); found {
@@ -295,8 +295,8 @@ func (d *observationTimes) awaitsRecovery(pod types.UID) bool {
 	return waited && at.(time.Time).IsZero()
 }
 
-// recovered returns the time at which the recovery that the pod was waiting for was first observed to have ended. The time is zero while
-// the workload is recovering, and if the pod is not waiting.
+// recovered returns when the end of the recovery that the pod was waiting for was first observed. It returns zero while the workload is
+// recovering, and if the pod is not waiting.
 func (d *observationTimes) recovered(pod types.UID, until, now time.Time) time.Time {
 	key := observationKey{pod, recovery}
 	at, waited := d.Get(key)

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// A CronJob may create a Job every minute.
+// A CronJob may create a Job every minute, so owners without pods must be dropped.
 func TestOwnersWithoutPodsAreForgotten(t *testing.T) {
 	f := newOwnership()
 	f.add("root", "lives")

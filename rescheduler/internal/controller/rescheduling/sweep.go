@@ -22,7 +22,7 @@ func (r *Reconciler) Start(ctx context.Context) error {
 	return nil
 }
 
-// Sweep forgets controllers without pods. If the pods of one cannot be listed, it stays until the next sweep.
+// Sweep forgets controllers without pods. If a controller's pods cannot be listed, it is kept until the next sweep.
 func (r *Reconciler) Sweep(ctx context.Context) {
 	r.ownership.prune(func(direct types.UID) bool {
 		var pods corev1.PodList // listing all pods would copy the cache

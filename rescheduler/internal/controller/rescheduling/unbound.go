@@ -248,8 +248,8 @@ func (r *Reconciler) lift(ctx context.Context, s *scope) (outcome, error) {
 	return r.evict(ctx, s.pod, &s.pod.ResourceVersion) // fails if the pod has been bound in the meantime
 }
 
-// roomFor is how long a measurement of a node's free resources is used. Pods that may return to the node in the meantime are subtracted,
-// even if they are then not replaced.
+// roomFor is how long a measurement of a node's free resources is used. The requests of pods that may return to the node during this time
+// are subtracted, even if those pods are not replaced after all.
 const roomFor = time.Minute
 
 // findRoom returns an excluded node on which the pod would fit now, or "" if there is none, and reserves the resources there. The cache
