@@ -28,7 +28,7 @@ type Options struct {
 	Placement func(requests map[corev1.ResourceName]bool) Placement
 }
 
-// Component builds the object of a component. It adds the labels that identify its pods, the settings from Kueue and the affinities that
+// Component builds a component's object. It adds the labels that identify its pods, the settings from Kueue and the affinities that
 // avoid bad nodes, and makes the AppWrapper its controller. Errors are permanent: the template is invalid or conflicts with an addition.
 func Component(aw *v1beta2.AppWrapper, index int, attempt int32, o Options) (*unstructured.Unstructured, error) {
 	component := &aw.Spec.Components[index]

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Resets lists the ways in which an attempt can end that may lead to a reset. The messages are omitted.
+// Resets lists the attempt endings that may lead to a reset. Their messages are omitted.
 var Resets = []End{
 	{Reason: v1beta2.ReasonCreateFailed},
 	{Reason: v1beta2.ReasonFailedComponent},

@@ -88,7 +88,7 @@ func (r *Reconciler) build(ctx context.Context, s *scope) ([]*unstructured.Unstr
 	return objects, policy.Outcome{}, nil
 }
 
-// announced reports whether the name of the component was recorded in this attempt, possibly by the upstream controller.
+// announced reports whether the component's name was recorded in this attempt, possibly by the upstream controller.
 func (s *scope) announced(i int) bool {
 	c := meta.FindStatusCondition(s.status.ComponentStatus[i].Conditions, string(v1beta2.ResourcesDeployed))
 	return c != nil && (c.Status != metav1.ConditionFalse || c.Reason == v1beta2.ReasonComponentCreationErrored)

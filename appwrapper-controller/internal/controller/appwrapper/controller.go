@@ -159,7 +159,7 @@ func requeueAfter(d *policy.Decision) time.Duration {
 	return safetyPoll
 }
 
-// act carries out the action of the decision. Only the outcome of a creation changes the decision.
+// act carries out the decision's action. Only the outcome of a creation changes the decision.
 func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*policy.Decision, error) {
 	switch d.Do {
 	case policy.AddFinalizer:
@@ -193,7 +193,7 @@ type scope struct {
 	pods []*corev1.Pod
 	// problems describe invalid annotations. They are reported when an attempt begins.
 	problems []string
-	// status is the next status. observe and the actions update the status of the components in it.
+	// status is the next status. observe and the actions update the component statuses in it.
 	status *v1beta2.AppWrapperStatus
 	// deletionRefused reports whether the API server refused to delete some of the remaining objects.
 	deletionRefused bool

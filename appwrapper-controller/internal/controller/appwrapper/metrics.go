@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Metrics holds the counters of the controller. No label contains the name of an object.
+// Metrics holds the controller's counters. No label contains an object's name.
 type Metrics struct{ meter.Counters }
 
 func NewMetrics(registerer prometheus.Registerer) *Metrics {

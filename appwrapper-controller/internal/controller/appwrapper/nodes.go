@@ -184,7 +184,7 @@ func (e *evacuations) admit(ctx context.Context, aw *v1beta2.AppWrapper) (waitRe
 	return "", nil
 }
 
-// cancel releases the admission of a workload whose evacuation is no longer due.
+// cancel revokes a workload's admission when its evacuation is no longer due.
 func (e *evacuations) cancel(uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -115,7 +115,7 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) er
 	return r.observeNodes(ctx, s)
 }
 
-// find reads the object of a component. It ignores an object that has a different controller, because names are reused and anyone can set
+// find reads a component's object. It ignores an object that has a different controller, because names are reused and anyone can set
 // labels.
 func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (observedComponent, error) {
 	c := observedComponent{ref: s.reference(i)}

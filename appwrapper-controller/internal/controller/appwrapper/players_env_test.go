@@ -19,7 +19,7 @@ import (
 
 // The tests stand in for the Job controller, the kubelet and the garbage collector, which do not run.
 
-// create creates an AppWrapper in the namespace of the test.
+// create creates an AppWrapper in the test's namespace.
 func (w *world) create(aw *wrappers.AppWrapper) *v1beta2.AppWrapper {
 	w.Helper()
 	created := aw.Namespace(w.Namespace).Obj()
