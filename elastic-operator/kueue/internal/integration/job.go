@@ -125,7 +125,7 @@ func (j *Job) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, err
 	return []kueue.PodSet{set}, nil
 }
 
-// count returns the count of the pod set. w is the job's workload with quota, or nil.
+// count returns the pod set's count. w is the job's workload with quota, or nil.
 func (j *Job) count(w *kueue.Workload, granted *int32, desired int32) int32 {
 	switch {
 	case j.IsSuspended() && w != nil:
@@ -282,7 +282,7 @@ func (o Options) Register(ctx context.Context, mgr ctrl.Manager) error {
 }
 
 // framework returns the options for Kueue's framework. They must include a scheduler cache, which may be empty. Without one, the program
-// panics when the pods of a job become ready.
+// panics when a job's pods become ready.
 func (o Options) framework(mgr ctrl.Manager) []jobframework.Option {
 	options := []jobframework.Option{
 		jobframework.WithManageJobsWithoutQueueName(o.ManageWithoutQueue),
