@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 )
 
-// counters returns the number of series of each labelled metric in a response of /metrics.
+// counters returns how many series each labelled metric has in a /metrics response.
 func counters(page string) map[string]int {
 	found := map[string]int{}
 	for _, match := range regexp.MustCompile(`(?m)^holdfast_rendezvous_(\w+_total){`).FindAllStringSubmatch(page, -1) {

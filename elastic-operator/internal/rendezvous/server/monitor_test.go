@@ -151,7 +151,7 @@ func TestKeysOfOldRoundsAreRemoved(t *testing.T) {
 	}
 }
 
-// Each in-place restart has its own run. The keys of earlier runs must not use up the limits of the store.
+// Each in-place restart has its own run. The keys of earlier runs must not use up the store's limits.
 func TestRunsOfEarlierRestartsAreRemoved(t *testing.T) {
 	w := start(t, nil)
 	c := w.client(tcpstore.Classic)
