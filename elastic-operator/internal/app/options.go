@@ -1,4 +1,4 @@
-// Package app sets up the manager of the elastic operator: its flags, its configuration file, its cache and its controller.
+// Package app sets up the elastic operator's manager: its flags, its configuration file, its cache and its controller.
 package app
 
 import (
@@ -23,7 +23,7 @@ const leaseName = "elastic-operator.holdfast.dev"
 type Options struct {
 	bootstrap.Options
 
-	// RendezvousImage is the image of the managed rendezvous server. If it is empty, every job needs an rdzvEndpoint.
+	// RendezvousImage is the managed rendezvous server's image. If it is empty, every job needs an rdzvEndpoint.
 	RendezvousImage string
 	// Agents configures in-place restarts.
 	Agents plan.Agents

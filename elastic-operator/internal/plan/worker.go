@@ -61,7 +61,7 @@ func WorkerName(job string, index int) string {
 	return fmt.Sprintf("%s-%s-%d", job, v1alpha1.ReplicaTypeWorker, index)
 }
 
-// WorkerLabels returns the labels of a worker's pod and service, which are also the selector of the service.
+// WorkerLabels returns the labels of a worker's pod and service, which are also the service's selector.
 func WorkerLabels(job string, index int) map[string]string {
 	return labels.Merge(labelsOf(job, v1alpha1.ReplicaTypeWorker), labels.Set{v1alpha1.ReplicaIndexLabel: strconv.Itoa(index)})
 }

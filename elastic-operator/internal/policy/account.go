@@ -45,7 +45,7 @@ func (d *decider) account() {
 	}
 }
 
-// findFault returns the fault of a pod, or nil. torchrun exits with 1 in all cases, so the status of the pod and of its node is needed to
+// findFault returns a pod's fault, or nil. torchrun exits with 1 in all cases, so the status of the pod and of its node is needed to
 // distinguish a disruption from a failure of the program.
 func (d *decider) findFault(i int, pod Pod) *fault {
 	kubeletRestarts := d.Settings.Restart == v1alpha1.RestartAlways || d.Settings.Restart == v1alpha1.RestartOnFailure

@@ -45,7 +45,7 @@ type Options struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Metrics  *Metrics
-	// RendezvousImage is the image of the managed rendezvous server. If it is empty, there is no managed rendezvous.
+	// RendezvousImage is the managed rendezvous server's image. If it is empty, there is no managed rendezvous.
 	RendezvousImage string
 	// Agents configures in-place restarts.
 	Agents plan.Agents

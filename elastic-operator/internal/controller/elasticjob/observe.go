@@ -21,7 +21,7 @@ type scope struct {
 	facts policy.Facts
 	// nodes holds the nodes of the job's pods by name. The value is nil if a node does not exist.
 	nodes map[string]*corev1.Node
-	// pods and services hold the objects of the workers by index.
+	// pods and services hold the workers' objects by index.
 	pods     map[int]*corev1.Pod
 	services map[int]*corev1.Service
 	// server is the pod of the managed rendezvous server, and serverLost means that its node is lost.
@@ -30,11 +30,11 @@ type scope struct {
 	serverService *corev1.Service
 	// rendezvous is the next status.rendezvous.
 	rendezvous *v1alpha1.RendezvousStatus
-	// requestAfter is the delay until the status of the server is requested again. 0 means never.
+	// requestAfter is the delay until the server's status is requested again. 0 means never.
 	requestAfter time.Duration
 }
 
-// observe performs all reads of a reconcile except for the status of the rendezvous server.
+// observe performs all reads of a reconcile except for the rendezvous server's status.
 func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*scope, error) {
 	memory, err := policy.ReadMemory(&job.Status)
 	if err != nil {

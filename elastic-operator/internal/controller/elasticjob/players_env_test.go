@@ -153,7 +153,7 @@ func (w *world) get(name string) *v1alpha1.ElasticJob {
 	return job
 }
 
-// change changes the spec of a job.
+// change changes a job's spec.
 func (w *world) change(name string, change func(*v1alpha1.ElasticJobSpec)) {
 	w.Helper()
 	job := w.get(name)

@@ -51,7 +51,7 @@ func (r *Reconciler) report(s *scope, d *policy.Decision) {
 	r.Metrics.count(s, d)
 }
 
-// Metrics contains the metrics of the controller.
+// Metrics contains the controller's metrics.
 type Metrics struct{ meter.Counters }
 
 // NewMetrics creates and registers the metrics.

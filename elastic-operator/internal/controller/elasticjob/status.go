@@ -37,7 +37,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decisi
 // and writing a new deadline after every failure would cause unnecessary writes.
 const minRemaining = 2 * time.Minute
 
-// annotate updates two annotations of the job before its pods are changed: the announced recovery, and the roster of the workers that
+// annotate updates two of the job's annotations before its pods are changed: the announced recovery, and the roster of the workers that
 // restart in place together.
 func (r *Reconciler) annotate(ctx context.Context, s *scope, d *policy.Decision) error {
 	annotations := maps.Collect(maps.All(s.job.Annotations)) // a copy that is not nil
