@@ -60,10 +60,10 @@ func newPlugin(handle fwk.Handle, clock clock.PassiveClock) *Plugin {
 	}
 }
 
-// Name returns the name of the plugin.
+// Name returns the plugin's name.
 func (p *Plugin) Name() string { return Name }
 
-// excluded returns the exclusions of the pod, or none if they were dropped. An invalid annotation is an error.
+// excluded returns the pod's exclusions, or none if they were dropped. An invalid annotation is an error.
 func (p *Plugin) excluded(pod *corev1.Pod) (sets.Set[string], error) {
 	value, found := pod.Annotations[memory.HostsAnnotation]
 	if !found {
