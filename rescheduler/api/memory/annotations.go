@@ -29,8 +29,8 @@ const FilterMessage = "node(s) on which the pod's workload has failed"
 // MaxRetries is the maximum of RetriesAnnotation. Larger values are treated as MaxRetries.
 const MaxRetries = 10000
 
-// Retries returns how many moves the annotations of a workload allow. asked reports whether the annotation is set. Pods of a workload
-// without it are not moved. If the value is not a number or is negative, Retries returns an error, and asked is false.
+// Retries returns how many moves a workload's annotations allow. asked reports whether the annotation is set. Pods of a workload without
+// it are not moved. If the value is not a number or is negative, Retries returns an error, and asked is false.
 func Retries(annotations map[string]string) (retries int, asked bool, err error) {
 	value, found := annotations[RetriesAnnotation]
 	if !found {
@@ -86,7 +86,7 @@ func ParseHosts(value string) ([]string, error) {
 	return normal(hosts), nil
 }
 
-// Hosts returns the nodes that the annotations of a pod exclude. It returns none if the annotation is absent or invalid.
+// Hosts returns the nodes that a pod's annotations exclude. It returns none if the annotation is absent or invalid.
 func Hosts(annotations map[string]string) []string {
 	hosts, _ := ParseHosts(annotations[HostsAnnotation])
 	return hosts

@@ -49,7 +49,7 @@ const unknownClass = "Unknown"
 // farAway is the expiry time of entries that never expire.
 var farAway = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Read returns the history from the annotations of a workload and drops invalid parts. The nodes in WorkloadAnnotation are used only if
+// Read returns the history from a workload's annotations and drops invalid parts. The nodes in WorkloadAnnotation are used only if
 // Annotation holds no record. In that case they were written by another program, and never expire.
 func Read(annotations map[string]string) Memory {
 	info, _ := parseInfo[workloadInfo](annotations[WorkloadAnnotation]) // zero if it is invalid
@@ -128,8 +128,8 @@ func (m Memory) info(now time.Time) workloadInfo {
 	return workloadInfo{max(0, m.Times), normal(m.nodes(MaxHosts, now, func(Entry) bool { return true }))}
 }
 
-// Exclusions returns the nodes that the pod of a slot must avoid at `now`: at most the given number, preferring those that expire last.
-// current returns the UID of a node and whether it exists. If current is nil, all nodes are assumed to exist unchanged.
+// Exclusions returns the nodes that a slot's pod must avoid at `now`: at most the given number, preferring those that expire last. current
+// returns the UID of a node and whether it exists. If current is nil, all nodes are assumed to exist unchanged.
 func (m Memory) Exclusions(most int, slot string, now time.Time, current func(node string) (uid string, exists bool)) []string {
 	return m.nodes(most, now, func(e Entry) bool {
 		if e.Slot != "" && e.Slot != slot {

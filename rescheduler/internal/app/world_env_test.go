@@ -44,7 +44,7 @@ import (
 
 var (
 	cluster *controlplane.Cluster
-	// restricted has only the permissions of the manager.
+	// restricted has only the manager's permissions.
 	restricted *rest.Config
 )
 

@@ -1,5 +1,5 @@
 // Package owners finds the owners of a pod. It follows controller references up to the root, through objects of any kind, and reads only
-// their metadata. It compares UIDs, because the name of an owner may have been reused.
+// their metadata. It compares UIDs, because an owner's name may have been reused.
 package owners
 
 import (
@@ -73,8 +73,8 @@ func Slot(pod *corev1.Pod) string {
 	return cmp.Or(pod.Labels[batchv1.JobNameLabel], ref.Name) + "/" + index
 }
 
-// OneTemplate reports whether the root of the chain has a single template, which the pod identifies. This is the case if the root is the
-// pod's own controller, or a Deployment that owns ReplicaSets.
+// OneTemplate reports whether the chain's root has a single template, which the pod identifies. This is the case if the root is the pod's
+// own controller, or a Deployment that owns ReplicaSets.
 func (c Chain) OneTemplate(pod *corev1.Pod) bool {
 	if pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != "" {
 		return len(c) == 1 || len(c) == 2

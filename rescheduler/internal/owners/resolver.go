@@ -67,8 +67,8 @@ func (r *Resolver) Live(ctx context.Context, owner *metav1.PartialObjectMetadata
 	return fresh, nil
 }
 
-// Of returns the owners of an object. The chain ends before an owner that was deleted, whose kind is not served by the cluster, or that
-// this program is not allowed to list. The last owner that could be read is the root.
+// Of returns an object's owners. The chain ends before an owner that was deleted, whose kind is not served by the cluster, or that this
+// program is not allowed to list. The last owner that could be read is the root.
 func (r *Resolver) Of(ctx context.Context, o metav1.Object) (Chain, error) {
 	var chain Chain
 	for range deepest {

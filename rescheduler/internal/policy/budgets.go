@@ -121,7 +121,7 @@ func NewComplaints(rules settings.Blame) *Complaints {
 // maxComplaints is the maximum number of complaints about a node.
 const maxComplaints = 256
 
-// Add adds the complaint of a pod. Only one complaint per pod counts.
+// Add adds a pod's complaint. Only one complaint per pod counts.
 func (c *Complaints) Add(node, pod, workload string, weight int, now time.Time) {
 	kept := slices.DeleteFunc(c.byNode[node], func(old complaint) bool { return old.pod == pod || now.Sub(old.at) >= c.rules.Window.Duration })
 	kept = append(kept, complaint{pod, workload, weight, now})

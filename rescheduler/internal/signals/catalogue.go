@@ -128,7 +128,7 @@ type Action string
 const (
 	// Move excludes the node and moves the pod: by eviction, or by its controller if the pod has failed.
 	Move Action = "Move"
-	// Record excludes the node for replacements and leaves the pod as it is.
+	// Record excludes the node for replacements and leaves the pod in place.
 	Record Action = "Record"
 	// Never forbids moving the pod while the signal lasts, regardless of other signals, because the node is not at fault.
 	Never Action = "Never"

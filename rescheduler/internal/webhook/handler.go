@@ -194,7 +194,7 @@ func Register(mgr ctrl.Manager, h *Handler) {
 	mgr.GetWebhookServer().Register("/mutate-v1-pod", &admission.Webhook{Handler: h})
 }
 
-// Counter returns a function that counts the results of a handler. Each counter starts at 0.
+// Counter returns a function that counts a handler's results. Each counter starts at 0.
 func Counter(registerer prometheus.Registerer) func(result string) {
 	answers := meter.NewCounters(registerer, series.Admissions)
 	answers.Zero(series.Admissions, Unchanged, Excluded, Unknown)

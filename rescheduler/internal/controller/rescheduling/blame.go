@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// TaintKey is the taint of nodes on which too many pods failed. Its effect is NoSchedule, so running pods stay.
+	// TaintKey is the key of the taint on nodes where too many pods failed. Its effect is NoSchedule, so running pods stay.
 	TaintKey = "holdfast.dev/pods-fail-here"
 	// TaintUntil is the annotation that says when the taint is removed, in RFC 3339 format.
 	TaintUntil = "holdfast.dev/pods-fail-here-until"

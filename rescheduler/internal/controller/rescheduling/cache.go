@@ -52,7 +52,7 @@ func indexByOwner(o client.Object) []string {
 
 func byOwner(uid types.UID) client.ListOption { return client.MatchingFields{ownerIndex: string(uid)} }
 
-// kept lists the prefixes of the pod annotations that are read.
+// kept lists the prefixes of the pod annotations that the controller reads.
 var kept = []string{
 	"holdfast.dev/", "sigs.k8s.io/", "kueue.x-k8s.io/", "batch.kubernetes.io/", "scheduling.k8s.io/", "kubernetes.io/config.mirror",
 	"descheduler.alpha.kubernetes.io/", memory.RetriesAnnotation,
@@ -114,7 +114,7 @@ func each[T any](all []T, strip func(T) T) []T {
 	return out
 }
 
-// decisive returns the conditions that are read.
+// decisive returns the conditions that the controller reads.
 func decisive(all []corev1.PodCondition) []corev1.PodCondition {
 	read := []corev1.PodConditionType{corev1.PodReady, corev1.PodScheduled, corev1.PodReadyToStartContainers, corev1.DisruptionTarget}
 	out := make([]corev1.PodCondition, 0, len(read))

@@ -24,7 +24,7 @@ import (
 
 const (
 	// censusFor is how long a census is used, so that decisions about N pods of one workload read N pods and not N². This is acceptable
-	// because the state of the siblings changes over minutes.
+	// because the siblings' state changes over minutes.
 	censusFor = time.Second
 	// wellness is how long a pod must be ready before it is considered evidence for its template.
 	wellness = 2 * time.Minute

@@ -44,8 +44,8 @@ func TestPodsOfWorkloadAreCountedOnce(t *testing.T) {
 	}
 }
 
-// If the workload of a pod is locked, the reconcile returns immediately, and the pod is reconciled again when
-// the lock is released.
+// If a pod's workload is locked, the reconcile returns immediately, and the pod is reconciled again when the lock is
+// released.
 func TestLockedWorkloadBlocksNoWorker(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}

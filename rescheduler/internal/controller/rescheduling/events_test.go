@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// heard counts events by the kind of the object.
+// heard counts events by the object's kind.
 type heard map[string]int
 
 func (h heard) Eventf(o, _ runtime.Object, _, _, _, _ string, _ ...any) {

@@ -38,7 +38,7 @@ func labelWorld(t *testing.T, asks bool, m memory.Memory, labels map[string]stri
 	return w, pod
 }
 
-// labels returns the labels of the namespace, including one that was set by another program.
+// labels returns the namespace's labels, including one that was set by another program.
 func (w *world) labels() map[string]string {
 	w.Helper()
 	var ns corev1.Namespace

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// metrics holds the metrics of the controller. No label names a node, pod or workload.
+// metrics holds the controller's metrics. No label names a node, pod or workload.
 type metrics struct {
 	meter.Counters
 	open         prometheus.GaugeFunc

@@ -173,7 +173,7 @@ var groupKeys = []string{
 	"leaderworkerset.sigs.k8s.io/group-key",
 }
 
-// groupOf returns the group of the pod, or "" if there is none.
+// groupOf returns the pod's group, or "" if there is none.
 func groupOf(s *scope) string {
 	if g := s.pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
 		return *g.PodGroupName

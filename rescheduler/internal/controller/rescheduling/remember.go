@@ -100,8 +100,8 @@ func (r *Reconciler) patch(ctx context.Context, s *scope, annotations map[string
 
 // ofTemplate starts a new history if the current one does not cover the pod's template. The templates of other living pods share the new
 // history: during a partitioned or paused rollout two templates are in use, and neither may erase the history of the other. A workload with
-// several parts has several templates, none of which is the template of the workload. ofTemplate returns false for a pod that has ended if
-// the history does not cover its template and no living pod uses it. Failures with an old template say nothing about the current one.
+// several parts has several templates, none of which is the workload's template. ofTemplate returns false for a pod that has ended if the
+// history does not cover its template and no living pod uses it. Failures with an old template say nothing about the current one.
 func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) (known bool, err error) {
 	template := owners.Template(s.pod)
 	if !s.chain.OneTemplate(s.pod) || s.memory.Knows(template) && s.memory.Template != "" {

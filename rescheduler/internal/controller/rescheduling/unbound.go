@@ -38,7 +38,7 @@ func (r *Reconciler) unbound(ctx context.Context, s *scope) (ctrl.Result, error)
 	return r.relax(ctx, s, stuck.LastTransitionTime.Time)
 }
 
-// unschedulable returns the condition of a pod for which the scheduler could not find a node, or nil if there is none.
+// unschedulable returns the condition that says that the scheduler could not find a node for the pod, or nil if there is none.
 func unschedulable(pod *corev1.Pod) *corev1.PodCondition {
 	c := signals.Condition(pod, corev1.PodScheduled)
 	if c == nil || c.Status != corev1.ConditionFalse || c.Reason != corev1.PodReasonUnschedulable {
@@ -142,7 +142,7 @@ func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, hosts string
 }
 
 const (
-	// relaxFor is how long the exclusions of a workload are lifted after one of its pods could not be scheduled.
+	// relaxFor is how long a workload's exclusions are lifted after one of its pods could not be scheduled.
 	relaxFor = 10 * time.Minute
 	// notYet is the delay before checking again whether a pod would fit without its exclusions. Changes to nodes do not trigger a reconcile of
 	// pods.
