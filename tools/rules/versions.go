@@ -53,7 +53,7 @@ func workspace(root string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// requirements returns the requirements of a go.mod file and its go version.
+// requirements returns the modules that a go.mod file requires, with their versions, and its Go version.
 func requirements(file string) (map[string]string, error) {
 	f, err := os.Open(file)
 	if err != nil {

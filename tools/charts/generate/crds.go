@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// trimCRDs removes the descriptions of core fields from the CRDs of the charts. With them, a CRD would not fit into the annotation in
-// which `kubectl apply` stores it. `kubectl explain pod.spec` shows the same descriptions.
+// trimCRDs removes the descriptions of core fields from the charts' CRDs. With them, a CRD would not fit into the annotation in which
+// `kubectl apply` stores it. `kubectl explain pod.spec` shows the same descriptions.
 func trimCRDs() error {
 	files, err := filepath.Glob("charts/*/files/crds/*.yaml")
 	if err != nil {
@@ -35,7 +35,7 @@ func trimCRDs() error {
 	return nil
 }
 
-// trimPodSpecs removes the descriptions of the fields of pod specs. inPodSpec is true if the node is inside a pod spec.
+// trimPodSpecs removes the descriptions of pod spec fields. inPodSpec is true if the node is inside a pod spec.
 func trimPodSpecs(node any, inPodSpec bool) {
 	switch node := node.(type) {
 	case []any:

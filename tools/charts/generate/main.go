@@ -1,5 +1,5 @@
-// Command generate writes the reference page of the metrics, and completes what controller-gen has written into the charts: it trims the
-// CRDs, and limits what is sent to the webhooks. It takes no arguments and runs in the root of the repository.
+// Command generate writes the metrics reference page, and completes what controller-gen has written into the charts: it trims the CRDs,
+// and limits which objects are sent to the webhooks. It takes no arguments and runs in the repository root.
 package main
 
 import (

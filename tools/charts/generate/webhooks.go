@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// narrowed holds fields, by the name of a webhook, that limit which Jobs and pods the API server sends to it. Only a small share of the
-// Jobs and pods in a cluster concerns these webhooks, and the markers of controller-gen cannot express such rules.
+// narrowed holds, by webhook name, the fields that limit which Jobs and pods the API server sends to the webhook. Only a small share of
+// a cluster's Jobs and pods concerns these webhooks, and controller-gen's markers cannot express such rules.
 var narrowed = map[string]map[string]any{
 	"mpod.kb.io": placedExclusively(),
 	"vpod.kb.io": placedExclusively(),

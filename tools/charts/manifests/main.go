@@ -1,4 +1,5 @@
-// Command manifests writes plain manifests of the charts, for users without Helm. It runs in the root of the repository.
+// Command manifests renders the charts to plain manifests, for users without Helm. It runs in the root of the
+// repository.
 package main
 
 import (

@@ -92,7 +92,8 @@ func (r *release) sum() error {
 	return os.WriteFile(filepath.Join(r.output, checksums), []byte(text.String()), 0o644)
 }
 
-// sign writes the signature of the checksums and the public key, in the formats of openssl and `cosign verify-blob`.
+// sign writes the signature of the checksums, and the public key, in formats that openssl and `cosign verify-blob`
+// accept.
 func (r *release) sign(keyFile string) error {
 	key, err := signingKey(keyFile)
 	if err != nil {

@@ -41,7 +41,8 @@ func (r *release) packageChart(chartName string) (string, error) {
 	return file, nil
 }
 
-// stamp sets the version of a chart and its dependencies, and the timestamps of all files, so that packaging is reproducible.
+// stamp sets the versions of a chart and its dependencies, and the timestamps of all files, so that packaging is
+// reproducible.
 func (r *release) stamp(c *chart.Chart) {
 	c.Metadata.Version, c.Metadata.AppVersion = r.chartVersion(), r.version
 	for _, dependency := range c.Metadata.Dependencies {

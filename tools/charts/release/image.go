@@ -88,7 +88,7 @@ func addFile(w *tar.Writer, name string, mode int64, content []byte, modified ti
 	return err
 }
 
-// referenceAnnotation holds the name of an image in a layout: its path below the registry, and its tag.
+// referenceAnnotation holds an image's name in a layout: its path below the registry, and its tag.
 const referenceAnnotation = "org.opencontainers.image.ref.name"
 
 func reference(to string) layout.Option {

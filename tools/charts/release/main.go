@@ -31,7 +31,7 @@ type release struct {
 	registry string
 	// version is also the image tag, such as v0.1.0.
 	version, commit string
-	// created is the time of the commit, and the timestamp of all files, so that a release is reproducible.
+	// created is the commit time. All files have it as their timestamp, so that a release is reproducible.
 	created       time.Time
 	architectures []string
 }
@@ -153,7 +153,7 @@ func (r *release) addImages(ctx context.Context, oci layout.Path) error {
 	return nil
 }
 
-// addCharts writes the archives of the charts and adds them to the image layout, so that a registry can hold both images and charts.
+// addCharts writes the chart archives and adds them to the image layout, so that a registry can hold both images and charts.
 func (r *release) addCharts(oci layout.Path) error {
 	archives := map[string]string{}
 	for _, chart := range charts {

@@ -11,9 +11,9 @@ import (
 
 // program is a program of the release.
 type program struct {
-	// name is the name of the image, or of the file in an archive.
+	// name is the image name, or the file name in an archive.
 	name string
-	// module is the directory of the module, and main is the package within it.
+	// module is the module's directory, and main is the package within it.
 	module, main string
 	// user is the image's numeric user ID. A pod's runAsNonRoot does not accept names.
 	user string
@@ -31,8 +31,8 @@ var images = []program{
 	{name: "jobset-manager", module: "jobset-controller", main: "./cmd/manager", user: nobody},
 	{name: "jobset-orchestrator", module: "jobset-controller", main: "./cmd/orchestrator", user: nobody},
 	{name: "holdfast-exec", module: "agent", main: "./cmd/holdfast-exec", user: nobody},
-	// The sidecar uses the socket of the container runtime. The documented manifest does not set the user and relies
-	// on the image.
+	// The sidecar uses the container runtime's socket. The documented manifest does not set a user and relies on the one
+	// in the image.
 	{name: "agent", module: "agent", main: "./cmd/agent", user: root},
 	{name: "appwrapper-manager", module: "appwrapper-controller", main: "./cmd/manager", user: nobody},
 	{name: "elastic-manager", module: "elastic-operator", main: "./cmd/manager", user: nobody},
@@ -45,7 +45,7 @@ var images = []program{
 // plugin is the program that users run.
 var plugin = program{name: "kubectl-holdfast", module: "cli", main: "./cmd/kubectl-holdfast"}
 
-// program builds a static Linux program for an architecture, writes its SBOM and returns the content of the binary.
+// program builds a static Linux program for an architecture, writes its SBOM and returns the binary.
 func (r *release) program(ctx context.Context, p program, arch string) ([]byte, error) {
 	fmt.Printf("building %s for %s\n", p.name, arch)
 	folder, err := os.MkdirTemp("", "holdfast-release-")
@@ -87,7 +87,7 @@ func (r *release) linkerFlags(ctx context.Context, p program) (string, error) {
 	return fmt.Sprintf("%s -X %s.gitVersion=%s+holdfast.%s -X %s.gitCommit=%s", flags, component, kubernetes, r.version, component, r.commit), nil
 }
 
-// sbom writes an SBOM with the modules of a program, based on the build information in the binary.
+// sbom writes an SBOM with a program's modules, based on the build information in the binary.
 func (r *release) sbom(ctx context.Context, file, to string) error {
 	_, err := run(ctx, filepath.Join(r.root, "charts"), []string{"GOWORK=off"}, "go", "tool", "-modfile=../tools/sbom/go.mod", "cyclonedx-gomod",
 		"bin", "-json", "-std", "-noserial", "-notimestamp", "-version", r.version, "-output", filepath.Join(r.output, to), file)

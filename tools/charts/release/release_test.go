@@ -202,7 +202,7 @@ func untar(t *testing.T, from io.Reader) map[string][]byte {
 
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// checkProgram checks that the program is built for the architecture, is static, and matches the name of the image.
+// checkProgram checks that the program is built for the architecture, is static, and matches the image name.
 func checkProgram(t *testing.T, p program, arch string, content []byte) {
 	t.Helper()
 	file, err := elf.NewFile(bytes.NewReader(content))
