@@ -13,7 +13,7 @@ const (
 	maxText    = 80 // maximum length of a reason in bytes
 	// maxDoubling limits how often the TTL of a node is doubled when the workload keeps failing there.
 	maxDoubling = 4
-	// sameWave is how long after the last failure a new pod still belongs to the same wave of failures: such a pod was already being
+	// sameWave is how long after the last failure a new pod still belongs to the same wave of failures. Such a pod was already being
 	// scheduled to the node when the failure was recorded.
 	sameWave = 10 * time.Second
 )
