@@ -93,8 +93,8 @@ const (
 	StuckPodTimeoutKey = "holdfast.dev/stuck-pod-timeout"
 )
 
-// Keys by which pods of any owner declare a group. The pod with index 0 leads the group: its annotations are the
-// settings of the group, and the group ends with it.
+// Keys with which pods of any owner declare a group. The pod with index 0 leads the group: its annotations configure
+// the group, and the group ends when the pod is gone.
 const (
 	// PodGroupKey is a label with the name of the pod with index 0, on all pods of the group.
 	PodGroupKey = "holdfast.dev/group-name"
@@ -114,27 +114,29 @@ const (
 	DisableInPlaceRestartKey = "jobset.sigs.k8s.io/disable-in-place-restart"
 )
 
-// Keys that are set by programs.
+// Keys that Holdfast's programs set.
 const (
 	// InPlaceRestartsKey is set on the JobSet by the orchestrator. Its value is the number of restarts counted so far
-	// against the budget, both in place and by recreation. Above failurePolicy.maxRestarts the JobSet fails.
+	// against the budget, both in place and by recreation. If it exceeds failurePolicy.maxRestarts, the JobSet fails.
 	InPlaceRestartsKey = "alpha.jobset.sigs.k8s.io/inplace-restarts"
 	// WrittenForKey is set on the JobSet together with any annotation of the manager or the orchestrator. Its value is
-	// the UID of the JobSet. If it differs, the annotations were copied from another JobSet and are removed.
+	// the UID of the JobSet. If it does not match the JobSet's own UID, the annotations were copied from another JobSet
+	// and are removed.
 	WrittenForKey = "holdfast.dev/written-for"
 	// LedByKey is set where the upstream controller manages JobSets: by the webhook on Jobs and by the orchestrator on
 	// the JobSet. Its value names the installation that leads the group: "<namespace>/<Lease of the orchestrator>".
 	// Other installations ignore the group.
 	LedByKey = "holdfast.dev/led-by"
-	// MaxRestartsKey is the number of restarts of a group whose owner has no field for it. Users set it on the pod with
-	// index 0, or on a JobSet of the upstream controller without a failure policy. On a Job that forms a group of its
-	// own, the webhook for Jobs copies the user's spec.backoffLimit to it and then raises backoffLimit, because the Job
-	// controller counts restarted containers towards backoffLimit.
+	// MaxRestartsKey limits the restarts of a group whose owner has no field for this limit. Users set it on the pod
+	// with index 0, or on a JobSet of the upstream controller without a failure policy. On a Job that forms a group of
+	// its own, the webhook for Jobs copies the user's spec.backoffLimit to it and then raises backoffLimit, because the
+	// Job controller counts restarted containers towards backoffLimit.
 	MaxRestartsKey = "holdfast.dev/max-restarts"
 	// GroupKindKey is a label on pods prepared by the webhooks. Its value is the kind of the group's owner: JobSet,
 	// Job, or Pod for a group declared by its pods.
 	GroupKindKey = "holdfast.dev/group-kind"
-	// RefusedKey is set by the pod webhook on a pod of such a group that does not get an agent. Its value is the reason.
+	// RefusedKey is set by the pod webhook on a pod that declares a group but does not get an agent. Its value is the
+	// reason.
 	RefusedKey = "holdfast.dev/refused"
 	// SlotKey is set on pods by the orchestrator. Its value is the slot that was assigned to a spare, or "-" on a pod
 	// that is waiting because its own slot was assigned to another pod.

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// The types must have every field of the examples, under the same name: the test fails if a field is missing,
-// misspelled or of another type.
+// The types must have every field that the examples use: the test fails if a field is missing, is misspelled or has a
+// different type.
 func TestExamplesRoundTrip(t *testing.T) {
 	for _, file := range examples(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -32,7 +32,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// staged is the example of an ordered start on an API server, with a manager, an orchestrator and a store. The test
+// staged runs the ordered-start example on an API server, with a manager, an orchestrator and a store. The test
 // simulates the Job controller and the agents.
 type staged struct {
 	*testing.T
@@ -73,7 +73,7 @@ func newStaged(t *testing.T) *staged {
 	return s
 }
 
-// podIndex reads the pods of a JobSet from the API server, which has no such index.
+// podIndex lists a JobSet's pods from the API server, which does not support the cache's index.
 type podIndex struct{ client.Client }
 
 func (p podIndex) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
@@ -100,7 +100,7 @@ func (s *staged) jobSet() *v1alpha2.JobSet {
 	return js
 }
 
-// lead reconciles with the orchestrator until the JobSet no longer changes.
+// lead runs orchestrator reconciles until the JobSet no longer changes.
 func (s *staged) lead() {
 	s.Helper()
 	for range 5 {
@@ -134,7 +134,7 @@ func ready(pods int32) func(*batchv1.JobStatus) {
 	return func(status *batchv1.JobStatus) { status.Active, status.Ready = pods, &pods }
 }
 
-// join creates a pod, as the Job controller does, and joins the group, as the pod's supervisor does once it runs.
+// join creates a pod, as the Job controller does, and joins the group, as the supervisor in the pod would.
 func (s *staged) join(rjob string, job, pod int) {
 	s.Helper()
 	slot := fmt.Sprintf("%s-%s-%d-%d", s.key.Name, rjob, job, pod)
@@ -159,13 +159,13 @@ func (s *staged) join(rjob string, job, pod int) {
 	}
 }
 
-// is checks how many steps have been entered, and the message of the condition.
+// is checks how many steps have been entered, and the condition's message.
 func (s *staged) is(entered int, message string) {
 	s.Helper()
 	s.lead()
 	group, err := grouptest.Read(s.Context(), s.store, string(s.jobSet().UID))
 	if err != nil || group.Level.Entered != entered {
-		s.Fatalf("%d units have entered (%v), want %d", group.Level.Entered, err, entered)
+		s.Fatalf("%d steps have been entered (%v), want %d", group.Level.Entered, err, entered)
 	}
 	c := meta.FindStatusCondition(s.jobSet().Status.Conditions, orchestrator.ConditionInSync)
 	if c == nil || c.Message != message {

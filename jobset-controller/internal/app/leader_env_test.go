@@ -36,7 +36,7 @@ func TestSecondManagerTakesOverWhenTheFirstStops(t *testing.T) {
 	}
 }
 
-// Another program sets itself as the holder of the Lease.
+// Another program takes the Lease.
 func TestLostLeaseIsOneClearError(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	o := parse(t, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect", "--leader-election-namespace=default",
@@ -60,7 +60,7 @@ func TestLostLeaseIsOneClearError(t *testing.T) {
 	}
 }
 
-// holder returns the identity in the Lease, or "" if there is none.
+// holder returns the identity of the Lease's holder, or "" if there is none.
 func holder(t *testing.T, k8s client.Client) string {
 	t.Helper()
 	return ptr.Deref(readLease(t, k8s).Spec.HolderIdentity, "")

@@ -38,7 +38,7 @@ func TestEachJobGetsAnAgent(t *testing.T) {
 			t.Errorf("job %s has no agent", job.Name)
 		}
 		if job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure || *job.Spec.BackoffLimit != 1<<31-1 {
-			t.Errorf("job %s does not outlive restarts", job.Name)
+			t.Errorf("restarts would make job %s fail", job.Name)
 		}
 	}
 	if diff := cmp.Diff(before, js.Obj()); diff != "" {
@@ -46,7 +46,7 @@ func TestEachJobGetsAnAgent(t *testing.T) {
 	}
 }
 
-// The image of an agent may be in a registry that the author of the JobSet does not know about.
+// The agent's image may be in a registry that the JobSet's author does not know about.
 func TestPodsWithAgentGetPullSecrets(t *testing.T) {
 	js := oneAnnotation()
 	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "own"}, {Name: "both"}}
@@ -63,7 +63,7 @@ func TestPodsWithAgentGetPullSecrets(t *testing.T) {
 	}
 }
 
-// A resume does not change containers or volumes, so it leaves the agent unchanged. A Job with an agent is therefore
+// Resuming a Job does not change containers or volumes, and therefore does not change its agent. A Job with an agent is
 // resumed like any other. Its tolerations follow the JobSet.
 func TestResumeKeepsTheAgent(t *testing.T) {
 	js := oneAnnotation()

@@ -105,7 +105,7 @@ func TestStartupPolicyWithoutAnOrder(t *testing.T) {
 	}
 }
 
-// This is what kubectl get -o yaml, kubectl delete and kubectl apply do.
+// The test does what kubectl get -o yaml, kubectl delete and kubectl apply do.
 func TestResubmittedJobSetStartsFromZero(t *testing.T) {
 	js := MakeJobSet("a").Workers(1).Annotation("mine", "1").Annotation(v1alpha2.InPlaceTimeoutKey, "60s").
 		Annotation(v1alpha2.InPlaceRestartsKey, "3").Annotation(epoch.Annotation, `{"epoch":4,"recreate":4}`).Annotation(history.Annotation, "x").

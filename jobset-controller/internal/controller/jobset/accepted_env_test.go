@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// These JobSets were not validated by a webhook, for example because they are older than the webhook. None of them may
-// crash or block the controller.
+// These JobSets were not validated by a webhook, for example because they were created before it was installed. None of
+// them may crash or block the controller.
 
 func TestRejectedJobsAreReportedInACondition(t *testing.T) {
 	w := newWorld(t)

@@ -58,7 +58,7 @@ func TestAnnotationGivesEachPodAnAgent(t *testing.T) {
 			}
 			for _, job := range w.jobs() {
 				if *job.Spec.BackoffLimit != math.MaxInt32 || job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
-					t.Errorf("job %s does not outlive restarts", job.Name)
+					t.Errorf("restarts would make job %s fail", job.Name)
 				}
 			}
 			for _, event := range w.Events() {
@@ -128,7 +128,7 @@ func TestAnnotationOnARunningJobSetTakesEffectOnRecreation(t *testing.T) {
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
 	w.annotate("a", v1alpha2.InPlaceTimeoutKey, "60s")
 
-	// A Job that is recreated individually has the same agents as the others of its attempt.
+	// A Job that is recreated individually has the same agents as the other Jobs of its attempt.
 	w.deleteJob("a-workers-1")
 	w.Eventually(func() string { return sandbox.Differs("deleted", "true", deleted(w.jobNames())) })
 	w.collect("a-workers-1")

@@ -44,7 +44,7 @@ func (w *world) builtPod(job *batchv1.Job) *corev1.Pod {
 	return pod
 }
 
-// says makes the agent in a pod report its attempt by server-side apply, as the real agent does.
+// says reports the attempt of a pod's agent by server-side apply, as the real agent does.
 func (w *world) says(pod string, attempt int) {
 	w.Helper()
 	live := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: w.Namespace}}

@@ -33,8 +33,8 @@ const (
 )
 
 // CacheOptions limits the cache to the Jobs and Services of JobSets and to exclusively placed pods, and keeps only the
-// fields of each object that are used. The API server filters by label, and the transforms strip the objects. Only the
-// feature InPlaceRestart needs all pods of JobSets, because each of them reports its attempt.
+// fields that the manager uses. The API server filters by label, and the transforms strip the objects. Only the
+// InPlaceRestart feature needs all pods of JobSets, because each of them reports its attempt.
 //
 // A stripped object must never be sent back as a whole: every write is either a patch with only the differences, or
 // applies individual fields.
@@ -130,14 +130,14 @@ func stripMeta(meta metav1.Object) {
 }
 
 const (
-	// debouncePerJob is how long an event for a Job waits for further events, for each Job of the JobSet. A reconcile
-	// takes time for each Job, and each Job causes an event: without debouncing, n Jobs becoming ready would cost n
-	// reconciles of n Jobs.
+	// debouncePerJob, multiplied by the number of Jobs in the JobSet, is how long an event for a Job waits for further
+	// events. A reconcile takes time proportional to the number of Jobs, and each Job causes an event. Without
+	// debouncing, n Jobs becoming ready would cause n reconciles of n Jobs each.
 	debouncePerJob = 100 * time.Microsecond
-	// minDebounce is enough for the few Jobs of a small JobSet, which change within moments of each other, so that one
-	// reconcile and one write cover them.
+	// minDebounce is long enough for a small JobSet, whose few Jobs change almost simultaneously, so that one reconcile
+	// and one write cover all of them.
 	minDebounce = 20 * time.Millisecond
-	// maxDebounce is the longest delay of an event.
+	// maxDebounce is the longest time that an event is delayed.
 	maxDebounce = 500 * time.Millisecond
 )
 

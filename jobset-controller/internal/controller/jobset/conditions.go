@@ -61,8 +61,8 @@ func (s *scope) setSequence(status *v1alpha2.JobSetStatus) {
 	}
 }
 
-// endSequence ends the sequence of a finished JobSet. The last stage may have finished without ever being observed as
-// ready.
+// endSequence ends the ordered start of a finished JobSet, whose last stage may have finished without ever being
+// observed as ready.
 func (s *scope) endSequence(status *v1alpha2.JobSetStatus, n notice) {
 	if policy.InOrder(&s.jobSet.Spec) && !s.completeSequence(status, policy.AllBegun(&s.jobSet.Spec, s.Tallies)) {
 		s.setFalse(status, v1alpha2.JobSetStartupPolicyInProgress, n)
@@ -70,7 +70,7 @@ func (s *scope) endSequence(status *v1alpha2.JobSetStatus, n notice) {
 }
 
 // completeSequence records that an ordered start is complete, and reports whether it is. It remains complete until the
-// sequence starts again, even if a Job is temporarily not ready.
+// next ordered start, even if a Job is temporarily not ready.
 func (s *scope) completeSequence(status *v1alpha2.JobSetStatus, started bool) bool {
 	if meta.IsStatusConditionTrue(status.Conditions, string(v1alpha2.JobSetStartupPolicyCompleted)) {
 		return true
@@ -128,7 +128,7 @@ func (s *scope) fault() (notice, bool) {
 	return notice{}, false
 }
 
-// listed lists the first errors in one line.
+// listed returns the first errors as a single line.
 func listed(errs field.ErrorList) string {
 	return strings.ReplaceAll(parallel.Join(errs.ToAggregate().Errors()).Error(), "\n", "; ")
 }

@@ -26,7 +26,7 @@ func FuzzConditionsAreValid(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rule, message, refused string) {
 		for _, text := range []*string{&rule, &message, &refused} {
 			if !utf8.ValidString(*text) {
-				return // the API server received it as JSON
+				return // the API server never stores invalid UTF-8
 			}
 		}
 		long := func(text string) string { return repeat(text, 40000) }

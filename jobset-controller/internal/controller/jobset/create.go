@@ -25,7 +25,7 @@ const (
 	// maxCreates limits how many new Jobs a reconcile holds in memory. The events for the created Jobs trigger the next
 	// reconcile.
 	maxCreates = 5000
-	// createRetry is the delay until the next reconcile if these events do not arrive.
+	// createRetry is the delay until the next reconcile if no such events arrive.
 	createRetry = time.Second
 )
 
@@ -57,10 +57,10 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 }
 
 // noteErrors reports the errors of Jobs that could not be created. It returns when to retry the replicatedJobs whose
-// Jobs were rejected by the API server, and all other errors. Of each replicatedJob, only the first rejection is
-// reported, so that every reconcile reports the same Job.
+// Jobs were rejected by the API server, and all other errors. For each replicatedJob, it reports only the first
+// rejection, so that every reconcile reports the same Job.
 func (r *Reconciler) noteErrors(s *scope, tried []*batchv1.Job, errs []error) (again ctrl.Result, err error) {
-	names := make([]string, len(tried)) // of the replicatedJobs; Jobs of the same one follow each other
+	names := make([]string, len(tried)) // names of the replicatedJobs; Jobs of the same replicatedJob are adjacent
 	rejected := map[string]error{}
 	for i, job := range tried {
 		names[i] = job.Labels[v1alpha2.ReplicatedJobNameKey]
@@ -147,7 +147,7 @@ func (r *Reconciler) createJob(ctx context.Context, js *v1alpha2.JobSet, job *ba
 	return nil
 }
 
-// checkExisting returns no error if the Job belongs to this JobSet and is just not in the cache yet.
+// checkExisting returns no error if the Job belongs to this JobSet and has just not reached the cache yet.
 func (r *Reconciler) checkExisting(ctx context.Context, js *v1alpha2.JobSet, name string) error {
 	var existing batchv1.Job
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: js.Namespace, Name: name}, &existing)
@@ -201,8 +201,8 @@ func withUID(current *batchv1.Job) client.Patch {
 	return client.MergeFrom(&base)
 }
 
-// jobWritten treats a patch or a deletion of a Job that was deleted or replaced as done. After a write, the next
-// reconcile waits until the cache is expected to show it.
+// jobWritten handles the result of a patch or deletion. It ignores the error if the Job was already deleted or
+// replaced. After a write, the next reconcile waits until the cache is expected to show it.
 func (r *Reconciler) jobWritten(js *v1alpha2.JobSet, doing string, job *batchv1.Job, err error) error {
 	if err == nil {
 		r.wrote(js)

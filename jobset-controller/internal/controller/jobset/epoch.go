@@ -16,7 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// openEpoch writes the next epoch before the Jobs are stopped or deleted, so that this does not count as a failure:
+// openEpoch writes the next epoch before the Jobs are stopped or deleted, so that stopping or deleting them does not
+// count as a failure:
 //
 //	suspend:  epoch ──> Jobs suspended ──> status
 //	restart:  epoch ──> status ──> Jobs deleted (next reconcile)
@@ -35,7 +36,8 @@ func (r *Reconciler) openEpoch(ctx context.Context, s *scope, cause string, base
 	return written, err
 }
 
-// annotate returns false if the JobSet has been changed since it was observed, or deleted.
+// annotate sets an annotation of the JobSet. It returns false if the JobSet was deleted, or has changed since it was
+// observed.
 func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) (bool, error) {
 	changed := s.jobSet.DeepCopy()
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, value)
@@ -48,7 +50,7 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) 
 		return false, fmt.Errorf("writing annotation %s: %w", key, err)
 	}
 	s.jobSet.ResourceVersion, s.jobSet.Annotations = changed.ResourceVersion, changed.Annotations
-	r.wrote(s.jobSet) // the update of the annotation triggers a reconcile, which would be too early for the status that is written next
+	r.wrote(s.jobSet) // the update triggers a reconcile, which should wait for the status write that follows
 	return true, nil
 }
 

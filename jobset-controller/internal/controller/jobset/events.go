@@ -40,7 +40,8 @@ func normal(reason, message string) notice { return notice{corev1.EventTypeNorma
 
 func warning(reason, message string) notice { return notice{corev1.EventTypeWarning, reason, message} }
 
-// send omits the version of the JobSet, because repeated events form a series only if they refer to the same version.
+// send emits an event without the JobSet's resource version, because repeated events form a series only if they refer
+// to the same version.
 func (r *Reconciler) send(js *v1alpha2.JobSet, n notice) {
 	about := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: js.Namespace, Name: js.Name, UID: js.UID}}
 	r.Recorder.Eventf(about, nil, n.kind, notes.Truncate(n.reason, maxReason), eventAction, "%s", notes.Truncate(n.message, notes.MaxLength))
@@ -63,7 +64,7 @@ func (r *Reconciler) warnOnce(js *v1alpha2.JobSet, reason, message string) {
 	r.warn(js, reason, message)
 }
 
-// reportProblems warns about problems that the user must fix. For a finished JobSet there is nothing left to fix.
+// reportProblems warns about problems that the user must fix. It does not warn about a finished JobSet.
 func (r *Reconciler) reportProblems(s *scope) {
 	if s.finished() {
 		return

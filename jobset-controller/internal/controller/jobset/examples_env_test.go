@@ -54,8 +54,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// withoutPlacement returns the first warning, ignoring warnings that exclusive placement is not enforced, which is not
-// the fault of the example.
+// withoutPlacement returns the first warning. It ignores warnings that exclusive placement is not enforced, because the
+// examples do not cause them.
 func withoutPlacement(events []string) string {
 	for _, event := range events {
 		if strings.HasPrefix(event, "Warning ") && !strings.HasPrefix(event, "Warning "+placementNotEnforced) {

@@ -29,7 +29,7 @@ func TestForeignJobOfTheNameIsReportedAndKept(t *testing.T) {
 	w.create(MakeJobSet("a").Workers(2))
 	w.awaitJobs("a-workers-0@", "a-workers-1@0")
 	w.ready("a-workers-1")
-	w.Eventually(func() string { // each retry is an event, and the events become a series
+	w.Eventually(func() string { // each retry emits an event, and the events become a series
 		got := w.eventsWith("JobCreationFailed")
 		if len(got) < 2 || !strings.Contains(got[1], "job a-workers-0 exists and does not belong") {
 			return strings.Join(got, "\n") + " are not two events"
@@ -90,8 +90,8 @@ func TestForeignServiceIsReportedAndUsed(t *testing.T) {
 	})
 }
 
-// The upstream controller left a status that ours would not write. Fields that should be absent are removed, no matter
-// which program wrote them.
+// The upstream controller left a status that our controller would not write. Our controller removes fields that should
+// be absent, regardless of which program wrote them.
 func TestStatusOfThePublishedControllerIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.Stop()

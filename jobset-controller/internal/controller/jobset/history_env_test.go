@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// awaitHistory returns the only restart in the history of a JobSet.
+// awaitHistory waits until a JobSet's history has exactly one restart, and returns it.
 func (w *world) awaitHistory(name string) history.Entry {
 	w.Helper()
 	var list []history.Entry
@@ -31,7 +31,7 @@ func (w *world) awaitHistory(name string) history.Entry {
 	return list[0]
 }
 
-// culprit creates a pod of the given Job. The pod has failed because it ran out of memory.
+// culprit creates a pod of the given Job that has failed because it ran out of memory.
 func (w *world) culprit(job string) {
 	w.Helper()
 	owner := w.job(job)

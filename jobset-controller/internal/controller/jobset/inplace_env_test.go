@@ -75,7 +75,7 @@ func (w *world) eventsWith(reason string) []string {
 	return found
 }
 
-// This is what kubectl get -o yaml, kubectl delete and kubectl apply do, without a webhook.
+// The test does what kubectl get -o yaml, kubectl delete and kubectl apply do when no webhook is installed.
 func TestResubmittedJobSetStartsFromZero(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(1).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))

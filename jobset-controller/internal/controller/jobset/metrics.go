@@ -57,8 +57,8 @@ func (m *Metrics) count(d policy.Decision) {
 	}
 }
 
-// NewBudgets returns a gauge for the largest fraction of its restart budget that any JobSet has used. It is not a number
-// while the JobSets cannot be read.
+// NewBudgets returns a gauge for the largest fraction of its restart budget that any JobSet has used. It is NaN while
+// the JobSets cannot be read.
 func NewBudgets(reader client.Reader) prometheus.Collector {
 	return meter.GaugeFunc(series.RestartBudgetUsed, func() float64 {
 		var list v1alpha2.JobSetList

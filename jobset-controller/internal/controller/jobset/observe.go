@@ -123,7 +123,7 @@ type scope struct {
 	refused string
 	// jobsExist is true if all Jobs that may start exist.
 	jobsExist bool
-	// gates has one element per replicatedJob, in spec order: whether it may start.
+	// gates reports for each replicatedJob, in spec order, whether it may start.
 	gates    []bool
 	decision policy.Decision
 

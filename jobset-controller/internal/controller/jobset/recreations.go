@@ -20,7 +20,7 @@ import (
 
 // recreation returns the cached state of the recreation in progress. This state can be lost: a manager that starts
 // during a recreation takes the time of the decision from the condition. It cannot determine which worker failed,
-// because that pod has been deleted, nor when the last old Job was gone.
+// because that pod has been deleted, nor when the last old Job disappeared.
 func (r *Reconciler) recreation(s *scope) (one policy.Recreation, known bool) {
 	if found, known := r.recreations.Get(s.jobSet.UID); known {
 		return found.(policy.Recreation), true
@@ -48,9 +48,9 @@ func (r *Reconciler) noteRestart(ctx context.Context, s *scope) {
 const culprits = 500
 
 // culprit returns the pod that made a Job fail. It is only used in the restart history, so read errors are ignored.
-// With a resource version the API server responds from its cache, which is as recent as what the Job controller has
-// read. Without one, it would read all pods of the namespace from etcd. With a resource version it ignores the limit,
-// so larger Jobs are read the expensive way.
+// With a resource version, the API server responds from its cache, which is as recent as what the Job controller has
+// read. Without one, it would read all pods of the namespace from etcd. However, with a resource version it ignores the
+// limit, so pods of larger Jobs are read from etcd.
 func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) history.Entry {
 	options := client.ListOptions{Limit: culprits}
 	if ptr.Deref(job.Spec.Parallelism, 1) <= culprits {
@@ -65,7 +65,7 @@ func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) hi
 }
 
 // accountRecreation adds a completed recreation to the history of the JobSet before the condition shows that it has
-// ended. If the manager dies in between, the next one repeats this and finds the existing entry.
+// ended. If the manager dies in between, the next manager repeats this and finds the existing entry.
 func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.InPlace.Enabled || !s.has(v1alpha2.JobSetRestarting) {
 		return ctrl.Result{}, nil

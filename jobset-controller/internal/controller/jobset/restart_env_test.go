@@ -40,7 +40,7 @@ func TestRestartRecreatesAllJobsUntilTheBudgetIsUsedUp(t *testing.T) {
 	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
 
 	w.collect("a-workers-1")
-	w.awaitJobs("a-workers-0@0-", "a-workers-1@1") // each Job follows its predecessor
+	w.awaitJobs("a-workers-0@0-", "a-workers-1@1") // each Job is created as soon as its predecessor is gone
 	w.collect("a-workers-0")
 	w.awaitJobs("a-workers-0@1", "a-workers-1@1")
 	w.ready("a-workers-0")
@@ -73,7 +73,7 @@ func TestDeletedJobIsRecreatedWithoutACharge(t *testing.T) {
 	first := w.job("a-workers-0")
 	w.ready("a-workers-0")
 	w.OK(w.Delete(t.Context(), first, client.PropagationPolicy(metav1.DeletePropagationForeground)))
-	time.Sleep(2 * time.Second) // the decision depends on times in whole seconds
+	time.Sleep(2 * time.Second) // the decision compares times in whole seconds
 	w.fail("a-workers-0")
 	w.Always(func() string { return sandbox.Differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
 	w.collect("a-workers-0")

@@ -34,8 +34,8 @@ func isRefusal(err error) bool {
 }
 
 // notBefore records when work on a JobSet may be retried, so that events do not trigger it earlier. Losing this state
-// is harmless: a manager that has just started tries everything once. The cache is safe for concurrent use, and the pauses
-// of one JobSet are lengthened only by its own reconcile.
+// is harmless: a manager that has just started tries everything once. The cache is safe for concurrent use, and only a
+// JobSet's own reconcile lengthens its pauses.
 type notBefore struct {
 	clock clock.PassiveClock
 	of    *lru.Cache
@@ -90,9 +90,9 @@ func (n *notBefore) set(js *v1alpha2.JobSet, what string, wait time.Duration) {
 	n.of.Add(taskOf(js, what), pause{until: n.clock.Now().Add(wait)})
 }
 
-// writePause is how long reconciles of a JobSet are suspended after a write to it or to one of its Jobs, so that the
-// next reconcile finds the write in the cache. If the cache shows it later than that, the write is repeated, which
-// changes nothing.
+// writePause is how long reconciles of a JobSet are delayed after a write to it or to one of its Jobs, so that the next
+// reconcile finds the write in the cache. If the cache shows it later than that, the write is repeated, which changes
+// nothing.
 const writePause = 200 * time.Millisecond
 
 // wrote starts the pause after a write.

@@ -37,7 +37,7 @@ func (s *scope) missingSpares(builder *plan.Builder, i int) *batchv1.Job {
 }
 
 // workersReady reports whether all Jobs of a replicatedJob are ready or have succeeded. A spare that was scheduled
-// earlier would keep the workers off its node, and they may not fit anywhere else.
+// before the workers would keep them off its node, and they may not fit anywhere else.
 func (s *scope) workersReady(i int) bool {
 	return s.Tallies[i].Ready+s.Tallies[i].Succeeded >= s.jobSet.Spec.ReplicatedJobs[i].Replicas
 }
@@ -56,7 +56,7 @@ func (s *scope) supportsSpares(rjob string) bool {
 }
 
 // waitsByItself reports whether the Job waits for Kueue individually, as in a JobSet with a queue for its stages. The
-// annotation that names this queue may have been removed from the JobSet in the meantime.
+// annotation that names this queue may have been removed from the JobSet since then.
 func waitsByItself(job *batchv1.Job) bool { return job.Labels[v1alpha2.QueueNameLabel] != "" }
 
 func (s *scope) unfinishedSpares() []*batchv1.Job {
@@ -104,8 +104,8 @@ func (r *Reconciler) resizeSparesOf(ctx context.Context, s *scope, job *batchv1.
 	return r.patchJob(ctx, s.jobSet, job, changed)
 }
 
-// possibleSpares returns the number of spares closest to want that does not remove a worker's pod. 0 means that the Job
-// of the spares is deleted. Kueue stops a queued Job when its size changes, so such a Job is replaced instead, and its
+// possibleSpares returns the number of spares closest to want that does not remove a worker's pod. 0 means that the
+// spare Job is deleted. Kueue stops a queued Job when its size changes, so such a Job is replaced instead, and its
 // successor requests the new quota.
 func possibleSpares(want, used, have int, queued bool) int {
 	switch {
@@ -136,10 +136,10 @@ func (r *Reconciler) usedSpares(ctx context.Context, job *batchv1.Job) (int, err
 	return used, nil
 }
 
-// completeWithSpares completes a JobSet whose workers have all finished, some of them in spares, although the pods that
-// replaced theirs have not started. It waits for pods that are running, because they may be uploading logs, and for Jobs
-// that will complete on their own. Stages do not start earlier because of spares: the orchestrator would not know which
-// slots have finished.
+// completeWithSpares completes a JobSet whose workers have all finished, even if some of them finished in spares and
+// the pods that replaced their original pods have not started. It waits for pods that are running, because they may be
+// uploading logs, and for Jobs that will complete on their own. Stages do not start earlier because of spares: the
+// orchestrator would not know which slots have finished.
 func (r *Reconciler) completeWithSpares(ctx context.Context, s *scope) error {
 	if s.finished() || s.decides() {
 		return nil
@@ -184,7 +184,8 @@ func (r *Reconciler) podsOf(ctx context.Context, job *batchv1.Job, options ...cl
 	return pods.Items, nil
 }
 
-// keepSuccesses keeps the numbers of succeeded Jobs of a finished JobSet. Jobs that finished in spares have been deleted.
+// keepSuccesses keeps the counts of succeeded Jobs when the JobSet has finished, because Jobs that finished in spares
+// have been deleted.
 func (s *scope) keepSuccesses() {
 	for _, old := range s.jobSet.Status.ReplicatedJobsStatus {
 		for i := range s.Tallies {
@@ -195,7 +196,7 @@ func (s *scope) keepSuccesses() {
 	}
 }
 
-// leftSpares returns the Jobs of spares of a finished JobSet that must be deleted, and when to check again.
+// leftSpares returns the spare Jobs that must be deleted after the JobSet has finished, and when to check again.
 func (s *scope) leftSpares(now time.Time) ([]*batchv1.Job, ctrl.Result) {
 	left := s.unfinishedSpares()
 	if wait := sparesLast - now.Sub(s.finishedAt()); len(left) > 0 && s.has(v1alpha2.JobSetCompleted) && wait > 0 {

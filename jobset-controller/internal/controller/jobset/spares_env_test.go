@@ -39,7 +39,7 @@ func (w *world) awaitSpares(want int32) {
 	})
 }
 
-// podInSlot creates the pod with the given index of a Job of a JobSet with spares, to which a slot has been assigned.
+// podInSlot creates the Job's pod with the given index, and assigns it a slot.
 func (w *world) podInSlot(job *batchv1.Job, index, slot string) *corev1.Pod {
 	w.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -56,7 +56,7 @@ func (w *world) setPhase(pod *corev1.Pod, phase corev1.PodPhase) {
 	w.OK(w.Status().Update(w.Context(), pod))
 }
 
-// The Job of the spares finishes last, and is not included in any count.
+// The spare Job finishes last, and is not included in any count.
 func TestSparesDoNotCount(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	w.startSpared(withSpares("2"))
@@ -68,7 +68,8 @@ func TestSparesDoNotCount(t *testing.T) {
 	w.awaitCondition("a", "Completed=True/AllJobsCompleted")
 }
 
-// A worker has finished in a spare. The pod that replaced its own may never start, and the JobSet does not wait for it.
+// A worker has finished in a spare. The pod that replaced the worker's original pod may never start, and the JobSet
+// does not wait for it.
 func TestAJobSetCompletesWithoutThePodThatReplacesALostOne(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	w.startSpared(withSpares("1"))
@@ -121,7 +122,7 @@ func TestSparesFollowTheirJobSet(t *testing.T) {
 	w.stopPods("a-w-0")
 	w.stopPods("a-w-spares")
 	w.suspend("a", false)
-	w.awaitSuspendedJobs("a-w-spares") // they would keep the workers off their nodes
+	w.awaitSuspendedJobs("a-w-spares") // running spares would keep the workers off their nodes
 	w.change("a", func(js *v1alpha2.JobSet) { js.Spec.FailurePolicy = &v1alpha2.FailurePolicy{MaxRestarts: 1} })
 	w.playJob("a-w-0", func(status *batchv1.JobStatus) {
 		sandbox.JobReady(1)(status)
@@ -193,7 +194,7 @@ func TestSparesOfARunningJobSetWaitForItsRecreation(t *testing.T) {
 	w.awaitJobs("a-w-0@1", "a-w-spares@1")
 }
 
-// The same applies if the template turned the spares off, and to spares of another replicatedJob.
+// Spares also wait for a recreation if the template had set their number to 0, or if another replicatedJob gets spares.
 func TestSparesWaitForWorkersThatCanReachThem(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	w.create(MakeJobSet("a").Entry("w", 1, runnable("train"), func(e *v1alpha2.ReplicatedJob) {
@@ -216,8 +217,7 @@ func TestSparesWaitForWorkersThatCanReachThem(t *testing.T) {
 	}
 }
 
-// With a queue for the stages, Kueue admits the Job of the spares individually. It would stop the Job if its size
-// changed.
+// With a stage queue, Kueue admits the spare Job individually, and would stop it if its size changed.
 func TestSparesWaitInTheStageQueue(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	w.create(withSpares("1").Annotation(v1alpha2.StageQueueKey, "night"))
@@ -250,7 +250,7 @@ func TestSparesWaitInTheStageQueue(t *testing.T) {
 	w.awaitJobs("a-w-0@0-", "a-w-spares@0-")
 }
 
-// Without the webhook, a JobSet with spares can be queued as a whole. Kueue does not count spares then.
+// Without the webhook, a JobSet with spares can be queued as a whole. In that case, Kueue does not count spares.
 func TestSparesEndWhenTheirJobSetIsQueued(t *testing.T) {
 	for name, queue := range map[string]func(*v1alpha2.JobSet){
 		"with the label of a queue": func(js *v1alpha2.JobSet) { js.Labels = map[string]string{v1alpha2.QueueNameLabel: "q"} },

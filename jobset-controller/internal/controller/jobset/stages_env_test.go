@@ -55,7 +55,7 @@ func TestReadyStages(t *testing.T) {
 	w.create(MakeJobSet("a").Entry("one", 1).Entry("two", 1).Entry("three", 1).WaitFor(v1alpha2.WaitForReady, "one", "two"))
 	w.awaitJobs("a-one-0@0")
 	w.ready("a-one-0")
-	w.awaitJobs("a-one-0@0", "a-two-0@0") // one rule, but one after the other
+	w.awaitJobs("a-one-0@0", "a-two-0@0") // one rule covers both, but they start one after the other
 	w.Always(func() string { return sandbox.Differs("jobs", "a-one-0@0 a-two-0@0", w.jobNames()) })
 	w.succeed("a-two-0") // so fast that it was never observed as ready
 	w.awaitJobs("a-one-0@0", "a-three-0@0", "a-two-0@0")
@@ -87,7 +87,7 @@ func TestRestartRepeatsTheSequence(t *testing.T) {
 	w.Always(func() string { return sandbox.Differs("jobs", "a-fetch-0@1 a-fetch-1@1", w.jobNames()) })
 }
 
-// The gates depend only on the Jobs. A manager that dies at any point is replaced by one that continues.
+// The gates depend only on the Jobs, so the next manager continues wherever the previous one died.
 func TestSequenceContinuesAfterTheManagerRestarts(t *testing.T) {
 	w := newWorld(t)
 	w.create(threeStages())
@@ -123,8 +123,7 @@ func TestCompleteStagesStayCompleteAfterASuspension(t *testing.T) {
 	w.awaitSuspended()
 }
 
-// The Job controller takes a moment to stop pods. If the JobSet is resumed within that moment, the counts are still the
-// old ones.
+// The Job controller takes a moment to stop pods. If the JobSet is resumed before that, the counts are still outdated.
 func TestQuickSuspendAndResumeKeepsTheOrder(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Entry("one", 1).Entry("two", 1).InOrder())
@@ -178,7 +177,7 @@ func (w *world) awaitSuspended(want ...string) {
 	})
 }
 
-// The JobSet is older than the current admission rules.
+// The JobSet was created before the current admission rules existed.
 func TestInvalidSequenceStartsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Entry("one", 1).Entry("two", 1).WaitFor(v1alpha2.WaitForReady, "nobody"))

@@ -117,7 +117,7 @@ func TestNoPodIsReleasedWithoutATimeout(t *testing.T) {
 	w.stays(3 * time.Second)
 }
 
-// stays checks that the pod still exists for as long as it might have been released.
+// stays checks that the pod is not released within the given time.
 func (w *world) stays(d time.Duration) {
 	w.Helper()
 	for deadline := time.Now().Add(d); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {

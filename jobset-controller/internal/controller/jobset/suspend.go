@@ -35,9 +35,9 @@ func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, er
 	return again, err
 }
 
-// emptyJobs removes the pods of Jobs. A Job that is waiting in a queue individually is deleted, because the queue
-// manager would otherwise resume it immediately. This releases its quota, and a new Job is queued when the JobSet is
-// resumed.
+// emptyJobs removes all pods of the given Jobs. A Job that is waiting in a queue individually is deleted, because the
+// queue manager would otherwise resume it immediately. This releases its quota, and a new Job is queued when the JobSet
+// is resumed.
 func (r *Reconciler) emptyJobs(ctx context.Context, s *scope, running []*batchv1.Job) error {
 	if s.queuesStages() {
 		return r.deleteJobs(ctx, s, running)
@@ -63,7 +63,7 @@ func (r *Reconciler) finishEmptying(ctx context.Context, s *scope) (ctrl.Result,
 	return r.updateJobs(s, "jobs from before the suspension are still running", func() error { return r.emptyJobs(ctx, s, left) })
 }
 
-// activeJobs returns either the suspended or the other active Jobs, including Jobs of spares.
+// activeJobs returns either the suspended active Jobs or the others, including spare Jobs.
 func (s *scope) activeJobs(suspended bool) []*batchv1.Job {
 	return slices.DeleteFunc(slices.Concat(s.Jobs.Active, s.unfinishedSpares()), func(job *batchv1.Job) bool {
 		return ptr.Deref(job.Spec.Suspend, false) != suspended || !job.DeletionTimestamp.IsZero()
@@ -124,8 +124,8 @@ func (s *scope) jobsToResume() []resumption {
 	return pairs
 }
 
-// templateIsMutable follows the API server's rule: no pods are left, and the Job was never started or its status
-// reports it as suspended.
+// templateIsMutable reports whether the API server accepts a change to the Job's template: no pods are left, and the
+// Job was never started or its status reports it as suspended.
 func templateIsMutable(job *batchv1.Job) bool {
 	return job.Status.Active == 0 && (job.Status.StartTime == nil || policy.ReportedSuspended(job))
 }

@@ -69,7 +69,7 @@ func TestChangesOfCountersAreIgnored(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func(*v1alpha2.JobSet)
-		same   bool // resource version
+		same   bool // whether the resource version stays the same
 		want   bool
 	}{
 		"more Jobs are ready":                 {change: status(func(s *v1alpha2.ReplicatedJobStatus) { s.Ready, s.Active = 2, 3 })},
@@ -92,7 +92,7 @@ func TestChangesOfCountersAreIgnored(t *testing.T) {
 				after.ResourceVersion = "2"
 			}
 			if got := jobSetChanges().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != c.want {
-				t.Errorf("news: %v", got)
+				t.Errorf("the update triggers a reconcile: %v", got)
 			}
 		})
 	}
