@@ -46,7 +46,8 @@ func isSupervised(c corev1.Container) bool {
 	return hasWord(c, func(word string) bool { return path.Base(word) == supervise.Program })
 }
 
-// hasWord searches the command and arguments without joining them, because the slices belong to a cache.
+// hasWord reports whether the command or the arguments contain a matching word. It does not join the two slices,
+// because they belong to a cache.
 func hasWord(c corev1.Container, is func(string) bool) bool {
 	return slices.ContainsFunc(c.Command, is) || slices.ContainsFunc(c.Args, is)
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// A Job without a JobSet is represented as a JobSet with one replicatedJob of one Job, so that both are planned in the
-// same way.
+// A Job without a JobSet is represented as a JobSet whose only replicatedJob has one Job, so that both are planned in
+// the same way.
 const (
-	// JobKind is the kind of such a JobSet.
+	// JobKind is the kind of a JobSet that represents a Job.
 	JobKind = "Job"
-	// aloneJob is the name of its replicatedJob, and aloneIndex the index of its Job. The slots are
+	// aloneJob is the name of the JobSet's only replicatedJob, and aloneIndex is the index of its Job. The slots are
 	// <Job>-workers-0-<completion index>.
 	aloneJob   = "workers"
 	aloneIndex = "0"
@@ -80,7 +80,7 @@ func ChildOf(job *batchv1.Job) batchv1.Job {
 		child.Annotations[epoch.Annotation] = epoch.FormatNumber(record.Epoch)
 	}
 	if job.Kind == PodKind {
-		child.Spec.ManagedBy = ptr.To("the owner of the pods") // no other program creates the pods
+		child.Spec.ManagedBy = ptr.To("the owner of the pods") // only the owner creates pods
 	}
 	return child
 }
@@ -106,7 +106,7 @@ type Member struct {
 // Leads reports whether the pod has index 0.
 func (m Member) Leads(pod *corev1.Pod) bool { return m.Leader == pod.Name }
 
-// MemberOf reads the labels and annotations by which a pod declares its group. declared is false for a pod without a
+// MemberOf reads the labels and annotations with which a pod declares its group. declared is false for a pod without a
 // group. It returns an error if a pod with a group does not declare a valid size or index; Leader is set in that case.
 func MemberOf(pod *corev1.Pod) (m Member, declared bool, err error) {
 	m.Leader, declared = pod.Labels[v1alpha2.PodGroupKey]

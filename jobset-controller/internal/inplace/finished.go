@@ -27,8 +27,8 @@ func FinishedSlots(jobSet string, job *batchv1.Job) []string {
 	return slots
 }
 
-// SlotsBeyond returns the slots of the stages that a completed Job never had, because the other Jobs of its
-// replicatedJob were enlarged after it had completed (ElasticJobSet feature gate). No worker will join for these slots.
+// SlotsBeyond returns the slots for which a completed Job never had pods, because its replicatedJob was enlarged after
+// the Job had completed (ElasticJobSet feature gate). No worker will join for these slots.
 func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) []string {
 	if !policy.Finished(job) || policy.FailureOf(job) != nil {
 		return nil
@@ -46,7 +46,7 @@ func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) [
 	return slots
 }
 
-// maxIndex is higher than the API's limit.
+// maxIndex is higher than the API's limit for completion indexes.
 const maxIndex = 1 << 20
 
 // Indexes parses a list of completion indexes in the format of the Job controller ("0,2-4"). It skips unreadable parts.

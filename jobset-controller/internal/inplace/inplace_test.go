@@ -74,7 +74,7 @@ func TestStages(t *testing.T) {
 			rjob("none", 0, nil, nil),
 		}},
 	}
-	// The Jobs of a replicatedJob keep the size that they were created with.
+	// A change to the replicatedJob does not resize its existing Jobs.
 	older := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha2.ReplicatedJobNameKey: "workers"}},
 		Spec:       batchv1.JobSpec{Parallelism: ptr.To[int32](6), Completions: ptr.To[int32](6)},

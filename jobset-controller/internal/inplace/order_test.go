@@ -60,8 +60,8 @@ func TestSteps(t *testing.T) {
 			js().Entry("a", 1).Entry("b", 1, DependsOn("a", ready)).Entry("c", 1, DependsOn("b", ready)).Entry("d", 1), "b", "a:0 c:1 d:0"},
 		"the shorter path comes first": {
 			js().Entry("a", 1).Entry("b", 1, DependsOn("a", ready)).Entry("c", 1, DependsOn("b", ready)).Entry("d", 1, DependsOn("a", ready)), "", "a:0 b:1 c:2 d:1"},
-		// The driver may complete only after its workers have, so the workers must not wait for what comes after the
-		// driver.
+		// The driver may complete only after its workers have, so the workers must not wait for steps that come after
+		// the driver.
 		"a replicatedJob that waits for a completion comes last": {
 			js().Entry("driver", 1).Entry("report", 1, DependsOn("driver", complete)).
 				Entry("w", 1, DependsOn("driver", ready)).Entry("x", 1, DependsOn("w", ready)), "", "driver:0 report:3 w:1 x:2"},
@@ -75,7 +75,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// However replicatedJobs depend on each other, each step comes after everything that its replicatedJobs wait for.
+// Regardless of the dependencies, each step comes after all steps that its replicatedJobs wait for.
 func TestStepsFollowDependencies(t *testing.T) {
 	const entries = 5
 	for graph := range 1 << (2 * entries) {

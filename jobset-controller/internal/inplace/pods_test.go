@@ -52,7 +52,7 @@ func TestMemberOf(t *testing.T) {
 	}
 }
 
-// A condition that was not read would be written again in each reconcile.
+// If a condition were not read, each reconcile would write it again.
 func TestGroupOfPodsIsReadWithItsConditions(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a-0", Generation: 2, Labels: map[string]string{v1alpha2.PodGroupKey: "a-0"}}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: "InPlaceInSync", Status: corev1.ConditionTrue, Reason: "InSync", Message: "all"}}

@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 )
 
-// Stages returns the slots of a JobSet's group: those of the replicatedJobs that have any pods and whose pods have an
-// agent (as given by carries, for each replicatedJob). The number of pods is taken from the Job if it exists, because a
-// change to the JobSet does not change its existing Jobs. While Jobs are being resized one by one (ElasticJobSet
-// feature gate), the first Job determines the size for all.
+// Stages returns the slots of a JobSet's group: those of the replicatedJobs that have pods with an agent. carries
+// reports for each replicatedJob whether its pods have one. The number of pods is taken from the Job if it exists,
+// because a change to the JobSet does not change its existing Jobs. While Jobs are being resized one by one
+// (ElasticJobSet feature gate), the first Job determines the size for all.
 func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordination.Stage {
 	sizes, gates, awaited := sizesOf(jobs), gatesOf(&js.Spec), completionsAwaited(&js.Spec)
 	var stages []coordination.Stage
@@ -54,8 +54,8 @@ func sizesOf(jobs []*batchv1.Job) map[string]*batchv1.Job {
 	return sizes
 }
 
-// speaksBefore reports whether a determines the size rather than b: an unfinished Job takes precedence over a finished
-// one, which is never resized, and then the lower index takes precedence.
+// speaksBefore reports whether a, rather than b, determines the size. An unfinished Job takes precedence over a
+// finished one, which is never resized. Otherwise, the Job with the lower index takes precedence.
 func speaksBefore(a, b *batchv1.Job) bool {
 	if over := policy.Finished(a); over != policy.Finished(b) {
 		return !over
@@ -75,7 +75,7 @@ func indexOf(job *batchv1.Job) int {
 // maxSlots limits the memory that one group uses in the store.
 const maxSlots = 1 << 20
 
-// TooLarge returns why stages are too large for a group, or "" if they are not.
+// TooLarge returns the reason why the stages are too large for one group, or "" if they are not.
 func TooLarge(stages []coordination.Stage) string {
 	var n int64
 	for _, stage := range stages {

@@ -25,7 +25,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// reading measures how much a metric has increased since the reading was created.
+// reading measures how much a metric has increased since the reading was taken.
 type reading struct {
 	*testing.T
 	read  func() float64
@@ -42,12 +42,12 @@ func (m *reading) want(n float64) {
 }
 
 // metric returns a function that reads a metric of the registry: its value, or the number of its observations. labels
-// are the values of its labels, ordered by label name. Without labels, any series matches.
+// are the metric's label values, ordered by label name. Without labels, any series matches.
 func metric(t *testing.T, name string, labels ...string) func() float64 {
 	return metricOf(t, registry, name, labels...)
 }
 
-// metric returns a function that reads a metric about the groups that the process leads.
+// metric returns a function that reads a metric about the groups that this process leads.
 func (g *rig) metric(name string, labels ...string) func() float64 {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(g.r.Groups)
@@ -352,7 +352,7 @@ func (stale) Read(context.Context, string) (*rounds.Stored, error) {
 	return nil, coordination.ErrStaleLeader
 }
 
-// line returns the fields of an entry in one line.
+// line formats the fields of an entry on one line.
 func line(e history.Entry) string {
 	text := fmt.Sprintf("%d.%d %s %s: %s %s/%s@%s %v %s counted=%t", e.Epoch, e.Round, e.FailedAt.Format("15:04:05.000"), e.Kind, e.Cause,
 		e.Worker, e.Pod, e.Node, e.Took, e.Ended, e.Counted)

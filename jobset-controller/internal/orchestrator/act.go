@@ -58,7 +58,7 @@ func (x *run) act(ctx context.Context, actions []leader.Action) error {
 	return x.readGroup(ctx)
 }
 
-// execute executes one action. A fatal error ends the reconcile; the action then does not count as done.
+// execute executes one action. A fatal error ends the reconcile, and the action does not count as done.
 func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Result, fatal error) {
 	uid := string(x.owner.GetUID())
 	switch a := action.(type) {
@@ -102,7 +102,8 @@ func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Resul
 
 var moot = leader.Result{Moot: true}
 
-// result returns the result of a call. If its object is gone, has been replaced or has changed, the action is moot.
+// result converts the error of an API call to a result. If the object is gone, has been replaced or has changed, the
+// action is moot.
 func result(err error, doing string, args ...any) leader.Result {
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
@@ -145,9 +146,9 @@ func (x *run) delete(ctx context.Context, obj client.Object, purpose string, opt
 	return r
 }
 
-// createPod creates a pod to replace those that a slot has lost. If a pod with the same name exists, it was created for
-// the same reason. If the API server rejects the pod, for example because of a quota, creating the pod is left to the
-// Job.
+// createPod creates a pod to replace the pods that a slot has lost. If a pod with the same name exists, it was created
+// for the same reason. If the API server rejects the pod, for example because of a quota, createPod leaves its creation
+// to the Job controller.
 func (x *run) createPod(ctx context.Context, a leader.CreatePod) leader.Result {
 	reason := append([]string{strconv.FormatInt(a.Round.Generation, 10), strconv.FormatInt(a.Round.Round, 10)}, a.Lost...)
 	pod := replacement.Pod(x.live[a.Job.Name], a.Index, reason...)
@@ -170,7 +171,7 @@ func (x *run) createPod(ctx context.Context, a leader.CreatePod) leader.Result {
 }
 
 // moveJob moves a suspended Job, and the pods that it will create, to a generation. It does not change a Job that has
-// been resumed in the meantime.
+// since been resumed.
 func (x *run) moveJob(ctx context.Context, a leader.MoveJob) leader.Result {
 	job := x.cached(a.Job.Name)
 	moved := job.DeepCopy()
@@ -223,7 +224,8 @@ func fail(owner client.Object, message string, now time.Time) bool {
 	return true
 }
 
-// endPods deletes all pods of a group, so that their owner recovers it. Such a group cannot be marked as failed.
+// endPods deletes all pods of a group declared by its pods, so that the pods' owner recovers the group. Such a group
+// cannot be marked as failed.
 func (x *run) endPods(ctx context.Context, why string) leader.Result {
 	err := parallel.Do(ctx, x.o.Pods, func(ctx context.Context, pod *workload.Pod) error {
 		if !pod.Lives() {

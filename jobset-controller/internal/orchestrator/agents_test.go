@@ -16,7 +16,7 @@ import (
 // already running when the instance joins. The tests keep the state of each pod's agent, and call the store only when
 // an agent would.
 
-// slotOf returns a slot with its pod in the given generation. The pod's UID is derived from both.
+// slotOf returns a slot together with its pod in the given generation. The pod's UID is derived from both.
 func slotOf(slot string, generation int64) rounds.Slot {
 	return rounds.Slot{Name: slot, Pod: slot + "/" + epoch.FormatNumber(int32(generation))}
 }
@@ -37,8 +37,7 @@ func (g *rig) agent(s rounds.Slot, generation int64) *worker.Memory {
 	return g.agents[s]
 }
 
-// at returns the level of the group and the unit of a slot. active is false if an agent of this generation has nothing
-// to report.
+// at returns the group's level and a slot's unit. active is false if an agent of this generation has nothing to report.
 func (g *rig) at(s rounds.Slot, generation int64) (level rounds.Level, unit int, active bool) {
 	g.Helper()
 	stored, err := g.store.Read(g.ctx, uid)
@@ -55,7 +54,7 @@ func (g *rig) at(s rounds.Slot, generation int64) (level rounds.Level, unit int,
 	return level, place.Unit, level.Phase == rounds.Active && level.Generation == generation
 }
 
-// heard updates the state of all agents to a level.
+// heard updates the state of all agents as if they had received the level.
 func (g *rig) heard(level rounds.Level) {
 	g.Helper()
 	for s, a := range g.agents {
@@ -73,7 +72,7 @@ func (g *rig) heard(level rounds.Level) {
 	}
 }
 
-// entered returns how many leading units have run, as far as the agent knows.
+// entered returns how many units, starting with the first, have run as far as the agent knows.
 func entered(a *worker.Memory, unit int) int {
 	if a.Ran {
 		return max(a.Entered, unit+1)
@@ -132,7 +131,7 @@ func (g *rig) joinSlot(slot string, generation, life int64) {
 	g.joinPod(slotOf(slot, generation), generation, life)
 }
 
-// joinPod joins as a pod. The join must succeed.
+// joinPod joins as the n-th instance of a pod, and fails the test if the store rejects the join.
 func (g *rig) joinPod(s rounds.Slot, generation, life int64) {
 	g.Helper()
 	if answer := g.tryJoin(s, generation, life); answer != rounds.AnswerJoined && answer != rounds.AnswerReplaced {
@@ -140,7 +139,7 @@ func (g *rig) joinPod(s rounds.Slot, generation, life int64) {
 	}
 }
 
-// join joins both slots with their n-th instances. The pods are those of the generation.
+// join joins as the n-th instance of both slots, with the pods of the given generation.
 func (g *rig) join(generation, life int64) {
 	g.Helper()
 	for _, slot := range []string{"js-w-0-0", "js-w-0-1"} {
@@ -160,7 +159,8 @@ func (g *rig) leave(slot string, generation, life int64) {
 	g.down(slotOf(slot, generation), generation, life, true, coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindExit, ExitCode: 143}})
 }
 
-// down reports the death of an instance in the current restart. An agent does not report a death in another restart.
+// down reports the death of an instance during the current restart. Agents do not report deaths from earlier restarts,
+// unless their pods are terminating.
 func (g *rig) down(s rounds.Slot, generation, life int64, leaves bool, f coordination.Failure) {
 	g.Helper()
 	a, id := g.agent(s, generation), instanceID(s, life)
@@ -187,7 +187,7 @@ func (g *rig) finish(slots ...string) {
 		s := slotOf(slot, 1)
 		level, unit, active := g.at(s, 1)
 		if !active || g.call(rounds.Finish(level.Incarnation, unit, s, instanceID(s, 1), false)) == string(rounds.AnswerOver) {
-			g.Fatalf("the store does not accept the end of %s", slot)
+			g.Fatalf("the store does not accept that %s has finished", slot)
 		}
 	}
 }
@@ -207,7 +207,7 @@ func (g *rig) release(transitions int64, s rounds.Slot) {
 	g.must(g.store.Release(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: transitions}, level, unit, s, rounds.LostPod(s.Name, coordination.Place{}), rounds.Slot{}))
 }
 
-// takeOver writes the group as another leader.
+// takeOver updates the group as another leader would.
 func (g *rig) takeOver(transitions int64) {
 	g.Helper()
 	g.release(transitions, rounds.Slot{Name: "js-w-0-0", Pod: "nobody"})

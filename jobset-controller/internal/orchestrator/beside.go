@@ -28,7 +28,7 @@ func Beside(installation string) Kind {
 }
 
 // Alone is the kind of Indexed Jobs without a JobSet. They are managed like the JobSets of Beside: each is represented
-// as a JobSet with one Job. The webhook's mark is the claim.
+// as a JobSet with one Job. The webhook's annotation on the Job is the claim.
 func Alone(installation string) Kind {
 	return led(installation, Kind{
 		Controller: "jobs", GVK: owners.Job, Alone: true,
@@ -37,7 +37,7 @@ func Alone(installation string) Kind {
 	})
 }
 
-// led completes a kind whose groups are led by an installation although other controllers create their pods.
+// led completes a kind whose groups are led by an installation but whose pods are created by other controllers.
 func led(installation string, kind Kind) Kind {
 	kind.Jobs, kind.Installation = true, installation
 	kind.Asks = func(owner client.Object) bool {
@@ -51,7 +51,7 @@ func led(installation string, kind Kind) Kind {
 	return kind
 }
 
-// isAlone reports whether an object is a Job without a JobSet that requests in-place restarts, or once did.
+// isAlone reports whether an object is a Job without a JobSet that requests in-place restarts or once requested them.
 func isAlone(obj client.Object) bool {
 	job, is := obj.(*batchv1.Job)
 	if !is || owners.IsJobSet(metav1.GetControllerOfNoCopy(job)) {

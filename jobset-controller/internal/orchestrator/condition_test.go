@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// The API server rejects null where the schema requires a list. The fake API server accepts it.
+// The API server rejects null where the schema requires a list, but the fake API server accepts it.
 func TestRemovedConditionsAreAnEmptyList(t *testing.T) {
 	g := formed(t)
 	var applied []byte

@@ -86,7 +86,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source) error {
 	if !r.Kind.Jobs {
 		return b.For(r.Kind.New(), builder.OnlyMetadata, changed).Complete(r)
 	}
-	if !r.Kind.Alone { // Job updates do not matter, but creations and deletions do, after a recreation
+	if !r.Kind.Alone { // only creations and deletions of Jobs matter, after a recreation
 		b.Watches(&batchv1.Job{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{}, handler.OnlyControllerOwner()),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}))
 	}
@@ -169,8 +169,8 @@ func (r *Reconciler) dropCopies(ctx context.Context, owner client.Object) error 
 	return patch(ctx, r.Client, owner, changed)
 }
 
-// nameUnreachable sets the condition of an owner whose group has never formed, to report that the store is unreachable.
-// It leaves a condition about running workers unchanged.
+// nameUnreachable reports in the condition of an owner whose group has never formed that the store is unreachable. It
+// leaves a condition about running workers unchanged.
 func (r *Reconciler) nameUnreachable(ctx context.Context, owner client.Object, cause error) error {
 	js := jobSetOf(owner)
 	if js == nil || !r.Kind.Asks(owner) || ptr.Deref(js.Spec.Suspend, false) {

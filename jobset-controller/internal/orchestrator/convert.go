@@ -76,17 +76,18 @@ func isJobOver(job *batchv1.Job) bool {
 	})
 }
 
-// isReserved reports whether only its controller may create pods for a Job: it is not the Job controller, the pods have no indexes, or
-// failures are counted for each index, in an annotation of each pod that is copied to its replacement.
+// isReserved reports whether only the Job's own controller may create its pods. That is the case if another controller
+// manages the Job, if its pods have no indexes, or if failures are counted per index, in a pod annotation that the Job
+// controller copies to the replacement.
 func isReserved(job *batchv1.Job) bool {
 	spec := &job.Spec
 	return ptr.Deref(spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName ||
 		ptr.Deref(spec.CompletionMode, batchv1.NonIndexedCompletion) != batchv1.IndexedCompletion || spec.BackoffLimitPerIndex != nil
 }
 
-// madePods reports whether a Job has already created all of its pods once. A new Job creates them immediately, and a
-// pod created by another program would be one too many. Later, the status of the Job accounts for each missing active
-// pod: as failed, as terminating, or as a failure that is not counted yet.
+// madePods reports whether a Job's controller has already created all of its pods once. It creates the pods of a new
+// Job immediately, and a pod created by another program would be one too many. Later, the status of the Job accounts
+// for each missing active pod: as failed, as terminating, or as a failure that is not counted yet.
 func madePods(job *batchv1.Job) bool {
 	s := &job.Status
 	counting := s.UncountedTerminatedPods != nil && len(s.UncountedTerminatedPods.Failed) > 0
@@ -185,12 +186,12 @@ func IndexByGroup(obj client.Object) []string {
 	return []string{string(uid)}
 }
 
-// membersOf returns the key that finds the pods of a group in that index by the name of the pod with index 0,
+// membersOf returns the key in the PodsOfGroup index for the pods of a group, given the name of the pod with index 0,
 // regardless of its UID.
 func membersOf(leader string) string { return "of " + leader }
 
-// ownerOfPod returns the UID and the kind of the owner of the pod's group; the UID is "" if it has no group. The owner is
-// the JobSet or, for kinds with Alone, the Job or the pod with index 0.
+// ownerOfPod returns the UID and the kind of the owner of the pod's group; the UID is "" if it has no group. The owner
+// is the JobSet or, in a group without a JobSet, the Job or the pod with index 0.
 func ownerOfPod(pod client.Object) (uid types.UID, kind string) {
 	annotations := pod.GetAnnotations()
 	switch {

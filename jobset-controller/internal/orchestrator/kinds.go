@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Kind is a kind of owner. Its View returns everything that a plan needs to know about an owner.
+// Kind describes a kind of owner.
 type Kind struct {
 	Controller string // name of its controller
 	GVK        schema.GroupVersionKind
@@ -32,10 +32,11 @@ type Kind struct {
 	// Jobs means that Jobs create the pods, and that the orchestrator writes the conditions. For other kinds no pods
 	// are read or deleted.
 	Jobs bool
-	// Alone means that the owner is the only Job of its group, or the pod with index 0. It is represented as a JobSet
-	// (jobSetOf).
+	// Alone means that there is no JobSet: the owner is the only Job of its group, or the pod with index 0. jobSetOf
+	// represents it as a JobSet.
 	Alone bool
-	// Installation leads groups whose owners are managed by other controllers. It is empty for our own controllers.
+	// Installation is the name of the installation that leads the groups, if other controllers manage their owners. It
+	// is empty for our own controllers.
 	Installation string
 	// Concerns reports whether an object may have a group, or once had one; nil if all may.
 	Concerns func(client.Object) bool
@@ -111,7 +112,7 @@ func jobSetOf(owner client.Object) *v1alpha2.JobSet {
 	return nil
 }
 
-// onlyJob returns the only Job of an owner of a kind with Alone, or nil for other owners.
+// onlyJob returns the only Job of an owner whose kind sets Alone, or nil for other owners.
 func onlyJob(owner client.Object) *batchv1.Job {
 	switch o := owner.(type) {
 	case *batchv1.Job:
@@ -139,8 +140,8 @@ func isOver(js *v1alpha2.JobSet) bool {
 	return js.Status.TerminalState != "" || !js.DeletionTimestamp.IsZero()
 }
 
-// epochOf returns the epoch of a JobSet. An unreadable epoch is treated as the first one. The store then has a later
-// one. Restarts that the controller counted before in-place restarts were enabled also count against the budget.
+// epochOf returns the epoch of a JobSet. An unreadable epoch is treated as the first one. In that case, the store has a
+// later one. Restarts that the controller counted before in-place restarts were enabled also count against the budget.
 func epochOf(js *v1alpha2.JobSet) epoch.Record {
 	record, _ := epoch.Of(js.Annotations)
 	record.Base = max(record.Base, js.Status.RestartsCountTowardsMax)
@@ -148,8 +149,8 @@ func epochOf(js *v1alpha2.JobSet) epoch.Record {
 }
 
 // wantedOf returns the group that a JobSet requests, or nil and a reason if the request cannot be satisfied. The first
-// Job of an attempt shows whether the manager adds agents. Until it exists, for example between the deletion of all
-// Jobs and their recreation, the group is undecided.
+// Job of an attempt shows whether the manager adds agents. Until that Job exists, for example between the deletion of
+// all Jobs and their recreation, undecided is true.
 func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) (w *group.Wanted, undecided bool, refused string) {
 	w = &group.Wanted{Suspended: ptr.Deref(js.Spec.Suspend, false), MaxPause: inPlace.MaxRestartDelay, Barrier: true}
 	agents := inject.Assess(js)

@@ -88,7 +88,7 @@ func TestFindCulprit(t *testing.T) {
 	}
 }
 
-// line returns the fields of an entry in one line.
+// line formats the fields of an entry on one line.
 func line(e history.Entry) string {
 	text := fmt.Sprintf("%d.%d %s %s: %s %s/%s@%s %v %s counted=%t", e.Epoch, e.Round, e.FailedAt.Format("15:04:05.000"), e.Kind, e.Cause,
 		e.Worker, e.Pod, e.Node, e.Took, e.Ended, e.Counted)

@@ -66,7 +66,7 @@ type scope struct {
 	moves      exclusive.Moves
 }
 
-// Reconcile moves the followers of a Job.
+// Reconcile releases and evicts a Job's followers, and promotes a follower if no leader will appear.
 func (r *Reconciler) Reconcile(ctx context.Context, job *batchv1.Job) (ctrl.Result, error) {
 	s, err := r.observe(ctx, job)
 	if err != nil || s == nil {
@@ -85,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *batchv1.Job) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// observe returns nil for a Job without exclusively placed pods.
+// observe reads what a reconcile needs. It returns nil for a Job without exclusively placed pods.
 func (r *Reconciler) observe(ctx context.Context, job *batchv1.Job) (*scope, error) {
 	pods, err := r.domains.pods(ctx, string(job.UID))
 	if err != nil || len(pods) == 0 {

@@ -29,9 +29,9 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	})
 }
 
-// promote makes a waiting follower the leader, because index 0 has finished and no leader will appear. The affinities
-// of a pod are only set at its creation, so the scheduler places this pod freely, and the others follow. Recreating the
-// pod could fail its Job, because a deleted pod counts as failed.
+// promote makes a waiting follower the leader, because index 0 has finished and no leader will appear. A pod's
+// affinities can only be set when the pod is created, so the scheduler places this pod freely, and the others follow.
+// Recreating the pod could fail its Job, because a deleted pod counts as failed.
 func (r *Reconciler) promote(ctx context.Context, s *scope) error {
 	if !s.lacksLeader() {
 		return nil
@@ -78,7 +78,8 @@ func named(pod *corev1.Pod) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 }
 
-// unlessGone returns no error if the pod was deleted or replaced by another pod with the same name.
+// unlessGone returns the error with context, or nil if the pod was deleted or replaced by another pod with the same
+// name.
 func unlessGone(doing string, pod *corev1.Pod, err error) error {
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil

@@ -49,8 +49,8 @@ var jobs = batchv1.SchemeGroupVersion.WithKind("Job")
 // Domains looks up the topology domains of pods in the cache.
 type Domains struct{ Client client.Reader }
 
-// LeaderIsOver reports whether the Job with this name and UID gets no more pods with index 0. It returns false if the
-// Job is not in the cache yet.
+// LeaderIsOver reports whether the Job with this name and UID will get no more pods with index 0. It returns false if
+// the Job is not in the cache yet.
 func (d Domains) LeaderIsOver(ctx context.Context, job types.NamespacedName, uid types.UID) (bool, error) {
 	var found batchv1.Job
 	err := d.Client.Get(ctx, job, &found, client.UnsafeDisableDeepCopy)

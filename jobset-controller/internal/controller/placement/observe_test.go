@@ -22,7 +22,7 @@ import (
 
 const zone = "example.com/zone"
 
-// podOf returns a pod of the Job with the UID "job", bound to the node unless that is empty.
+// podOf returns a pod of the Job with the UID "job", bound to the node unless node is empty.
 func podOf(name string, index int, node string) *corev1.Pod {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", UID: "job"}}
 	return &corev1.Pod{
@@ -35,7 +35,7 @@ func podOf(name string, index int, node string) *corev1.Pod {
 	}
 }
 
-// indexed is a client builder with the indexes of AddIndexes, like those of a cache.
+// indexed is a client builder to which AddIndexes can add indexes, as it does to a cache.
 type indexed struct{ *fake.ClientBuilder }
 
 func (i indexed) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
@@ -67,7 +67,7 @@ func domainsOf(t *testing.T, pods []*corev1.Pod, read *int) Domains {
 	return Domains{b.Build()}
 }
 
-// The few pods that are read result in the same domain as all pods of the Job would.
+// The few pods that Domains reads result in the same domain as all pods of the Job would.
 func TestDomainIsThatOfTheAnchor(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -88,7 +88,7 @@ func TestDomainIsThatOfTheAnchor(t *testing.T) {
 	}
 }
 
-// The webhook runs for each pod of a Job. It must not read all of the pods each time.
+// The webhook runs for each pod of a Job, and must not read all of the Job's pods each time.
 func TestOnePodIsReadForEachCreatedPod(t *testing.T) {
 	var followers []*corev1.Pod
 	for i := range 50 {
@@ -112,7 +112,7 @@ func TestOnePodIsReadForEachCreatedPod(t *testing.T) {
 	}
 }
 
-// A completed leader has no domain. Running pods do.
+// A completed leader does not determine the domain, but running pods do.
 func TestCompletedPodHasNoDomain(t *testing.T) {
 	done := podOf("l", 0, "a")
 	done.Status.Phase = corev1.PodSucceeded

@@ -26,7 +26,7 @@ func to(domain string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{rack: domain, "kept": "true"} }
 }
 
-// where returns what is holding a pod back, and where it may run.
+// where returns the domain in which a pod may run, and the pod's scheduling gates.
 func (w *world) where(pod *corev1.Pod) string {
 	var now corev1.Pod
 	if err := w.Get(w.Context(), client.ObjectKeyFromObject(pod), &now); err != nil {
@@ -52,8 +52,8 @@ func (w *world) awaitWhere(pod *corev1.Pod, want string) {
 	})
 }
 
-// A follower that was created before its leader had a node is released once the leader has one. Only our own gate is
-// removed.
+// A follower that was created before its leader had a node is released once the leader has one. Only our own scheduling
+// gate is removed.
 func TestFollowerFollowsItsLeader(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
@@ -74,7 +74,7 @@ func TestFollowersOfAnotherDomainAreRecreated(t *testing.T) {
 	w.OK(w.Delete(w.Context(), old))
 	leader := w.pod("leader-2", "0")
 	w.bind(leader, "n2")
-	stays := w.pod("f2", "2", to("r2")) // not earlier: a reconcile that still finds the old leader would evict it
+	stays := w.pod("f2", "2", to("r2")) // created only now, because a reconcile that still finds the old leader would evict it
 	w.awaitWhere(strays, "NotFound")
 	w.awaitWhere(stays, "r2 []")
 	w.AwaitEvent("FollowersEvicted/Placing: 1 pods are being recreated in " + rack + " r2")

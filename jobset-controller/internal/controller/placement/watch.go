@@ -17,7 +17,7 @@ import (
 // A reconcile reads all pods of a Job, so a reconcile for each of a thousand pods would read a million. Events for the
 // leader are not debounced, because the other pods are waiting for its node.
 const (
-	// debounceHeld applies to followers waiting for a domain, which may be known by now.
+	// debounceHeld applies to events for followers that are waiting for a domain, which may have become known.
 	debounceHeld = 250 * time.Millisecond
 	// debounceOthers applies to all other events: the binding of a follower, and its deletion.
 	debounceOthers = time.Second
@@ -25,7 +25,7 @@ const (
 
 // debounce returns how long an event for a pod may wait for events for other pods of the same Job.
 func debounce(pod *corev1.Pod) time.Duration {
-	_, indexed := pod.Annotations[batchv1.JobCompletionIndexAnnotation] // without indexes every pod is a leader
+	_, indexed := pod.Annotations[batchv1.JobCompletionIndexAnnotation] // in a Job without completion indexes, every pod is a leader
 	switch {
 	case indexed && exclusive.Leads(pod):
 		return 0
@@ -37,7 +37,7 @@ func debounce(pod *corev1.Pod) time.Duration {
 
 // podEvents enqueues the Jobs of exclusively placed pods. It ignores pod changes that could not affect a decision. A
 // reconcile reads all pods of a Job, and most changes are status updates by kubelets: when thousands of containers
-// restart, each causes two of them.
+// restart, each restart causes two updates.
 func podEvents() handler.EventHandler {
 	return requeue.OnEvents(func(q requeue.Queue, before, object client.Object) {
 		pod, is := object.(*corev1.Pod)
@@ -57,7 +57,7 @@ func moved(before, now *corev1.Pod) bool {
 		!maps.Equal(before.Spec.NodeSelector, now.Spec.NodeSelector) || !maps.Equal(before.Annotations, now.Annotations)
 }
 
-// over returns the phase of a pod that has finished, or "" for any other.
+// over returns the phase of a pod that has finished, or "" for any other pod.
 func over(pod *corev1.Pod) corev1.PodPhase {
 	if phase := pod.Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
 		return phase

@@ -60,7 +60,7 @@ func (w *world) createJob() {
 	w.OK(w.Create(w.Context(), w.job))
 }
 
-// node creates a node in a rack. Without a rack it has no label.
+// node creates a node in a rack. If the rack is "", the node has no rack label.
 func (w *world) node(name, in string) {
 	w.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}

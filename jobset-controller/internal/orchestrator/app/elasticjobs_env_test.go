@@ -56,7 +56,7 @@ func newTroupe(t *testing.T) *troupe {
 	return k
 }
 
-// define creates the CustomResourceDefinition of the kind.
+// define creates the CustomResourceDefinition of ElasticJobs.
 func (k *troupe) define() {
 	k.Helper()
 	content, err := os.ReadFile("../../../../charts/elastic-operator/files/crds/elastic.pytorch.org_elasticjobs.yaml")
@@ -101,7 +101,7 @@ func (k *troupe) play(member string) {
 	k.Cleanup(func() { k.stop(member, syscall.SIGKILL) })
 }
 
-// stop ends a supervisor and the processes that it leaves behind.
+// stop sends a signal to a supervisor, waits for it to exit, and kills its last worker.
 func (k *troupe) stop(member string, signal syscall.Signal) {
 	a := k.actors[member]
 	if a == nil {
@@ -116,7 +116,7 @@ func (k *troupe) stop(member string, signal syscall.Signal) {
 	}
 }
 
-// workers returns the process IDs of all workers that have run, the newest last.
+// workers returns the process IDs of all workers that the supervisor has run, newest last.
 func (a *actor) workers() []int {
 	content, _ := os.ReadFile(a.starts) // the file does not exist before the first start
 	var list []int

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// Without its Lease the leader has no token, and the store rejects it.
+// A leader without a Lease has no token, so the store would reject it.
 func TestLeaderGetsItsTokenFromTheLease(t *testing.T) {
 	cluster, _ := apiserver.ForTest(t, scheme(), "../../../../charts/jobset-controller/files/crds")
 	o, err := parse("--valkey-address=a:1", "--leader-election-namespace=default", "--health-probe-bind-address=0")
@@ -30,7 +30,7 @@ func TestLeaderGetsItsTokenFromTheLease(t *testing.T) {
 	}
 }
 
-// lead starts a manager, waits for its token and stops it. It returns the number of leader transitions in the token.
+// lead starts a manager, waits for its token and stops it. It returns the token's number of leader transitions.
 func lead(t *testing.T, cluster *rest.Config, o *Options) int64 {
 	t.Helper()
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{Program: "orchestrator", Scheme: scheme()})

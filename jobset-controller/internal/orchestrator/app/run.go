@@ -61,7 +61,7 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return mgr.Start(ctx)
 }
 
-// installation returns the name of this installation, which is written on objects.
+// installation returns the name of this installation, with which the orchestrator marks objects.
 func (o *Options) installation() string { return o.Leader.Namespace + "/" + o.Leader.Name }
 
 func (o *Options) addWebhooks(mgr ctrl.Manager) error {
@@ -110,7 +110,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	}
 	if o.ElasticJobs {
 		elasticJobs, source := leader(orchestrator.ElasticJobs), wakeups.Source(orchestrator.ElasticJobs)
-		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // JobSets are managed in the meantime
+		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // JobSets are already being managed
 			if known.AwaitElasticJobs(ctx, mgr.GetAPIReader()) != nil {
 				return nil // ctx is done
 			}
@@ -135,10 +135,10 @@ func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Li
 	}
 }
 
-// caches limits the cache to JobSets and their Jobs and pods, and keeps only the fields of pods that are used. It lists
-// pods in pages, so that a start with many pods does not need memory for all of them in full. With webhooks, it
-// contains the pods prepared by the webhooks, and all Jobs, because a Job without a JobSet requests in-place restarts
-// by an annotation.
+// caches limits the cache to JobSets and their Jobs and pods, and keeps only the pod fields that the orchestrator uses.
+// It lists pods in pages, so that a start with many pods does not need memory for all of them in full. With webhooks,
+// it contains the pods prepared by the webhooks, and all Jobs, because a Job without a JobSet requests in-place
+// restarts by an annotation.
 func (o *Options) caches() cache.Options {
 	kept := podcache.Strip(orchestrator.TrimPod)
 	jobs := cache.ByObject{Label: podcache.HasLabel(v1alpha2.JobSetNameKey)}

@@ -31,8 +31,8 @@ const (
 	copyEvery = time.Minute
 )
 
-// storeSecret is a Secret of the store. A chart cannot generate a random value that stays the same when it is rendered
-// again, so it creates an empty Secret. The first orchestrator fills it, and the store's pod waits for that.
+// storeSecret is a Secret of the store. A chart cannot generate a random value that stays the same in each rendering,
+// so it creates an empty Secret. The first orchestrator fills it, and the store's pod waits for that.
 type storeSecret struct {
 	name     types.NamespacedName
 	key      string // key of the value used by this program
@@ -127,12 +127,12 @@ func generateCertificate(address string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generating the store's certificate: %w", err)
 	}
-	ca := chain[bytes.LastIndex(chain, []byte("-----BEGIN CERTIFICATE-----")):] // it follows the certificate
+	ca := chain[bytes.LastIndex(chain, []byte("-----BEGIN CERTIFICATE-----")):] // the CA follows the server certificate
 	return map[string][]byte{caKey: ca, corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key}, nil
 }
 
-// hostNames returns all DNS names of a Service, given an address like service.namespace.svc:port. For any other host it
-// returns only that host. The address has been validated.
+// hostNames returns all DNS names of a Service, given an address like service.namespace.svc:port. For any other
+// address, it returns only the host. The address must be valid.
 func hostNames(address string) []string {
 	host, _, _ := net.SplitHostPort(address)
 	labels := strings.Split(host, ".")

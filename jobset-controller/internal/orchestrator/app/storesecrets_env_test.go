@@ -62,7 +62,8 @@ func (f filler) files(t *testing.T) map[string]string {
 	return content
 }
 
-// However many orchestrators start, the Secrets are filled once, with only the permissions of the chart's role.
+// The Secrets are filled once, regardless of how many orchestrators start. The permissions of the chart's role are
+// sufficient for this.
 func TestEmptySecretsAreFilledOnce(t *testing.T) {
 	cluster, admin := apiserver.ForTest(t, scheme())
 	must := func(err error) {

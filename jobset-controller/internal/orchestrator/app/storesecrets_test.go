@@ -22,7 +22,7 @@ func TestPasswordIsRandom(t *testing.T) {
 	}
 }
 
-// The certificate is valid for every name by which a pod may reach the store, and for no others.
+// The certificate is valid for exactly the names by which pods may reach the store.
 func TestStoreCertificate(t *testing.T) {
 	data, err := generateCertificate("valkey.holdfast.svc:6379")
 	if err != nil {

@@ -37,8 +37,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// guarded is an orchestrator that uses a real API server, with the permissions of its role, and a real store with TLS
-// that initially has only the leader's user.
+// guarded is an orchestrator with the permissions of its role. It uses a real API server and a real store with TLS,
+// which initially has only the leader's user.
 type guarded struct {
 	*testing.T
 	admin   client.Client
@@ -209,8 +209,8 @@ func (g *guarded) agent(s *corev1.Secret) *valkey.Store {
 	return store
 }
 
-// The user is created before anything else, restored after the store was lost, rotated on request, and deleted with the
-// JobSet.
+// The user is created first. It is restored after the store loses its data, its password is rotated on request, and it
+// is deleted with the JobSet.
 func TestUserLifecycle(t *testing.T) {
 	g := startGuarded(t)
 	js := g.createJobSet()

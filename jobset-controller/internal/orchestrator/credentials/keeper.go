@@ -61,7 +61,7 @@ type Keeper struct {
 	known map[types.UID]user
 }
 
-// user is what a keeper knows about a group's user in addition to its record.
+// user holds what a keeper knows about a group's user in addition to the record.
 type user struct {
 	applied string    // digest of the passwords last set in the store; empty if unknown
 	looked  time.Time // when the Secret was last known to exist
@@ -97,9 +97,9 @@ var ErrStore = errors.New("querying the store")
 // Save writes a record to the annotation of an owner, as a compare-and-set.
 type Save func(Record) error
 
-// Keep performs the next step for the credentials of a group, given its owner, and updates the store. The first Secret
-// is written without waiting for the store, because pods are waiting for it. A password that replaces another is not
-// written to the Secret until the store accepts it.
+// Keep performs the next step for the credentials of a group, given its owner, and updates the store. It writes the
+// first Secret without waiting for the store, because pods are waiting for the Secret. It writes a replacement password
+// to the Secret only after the store accepts it.
 //
 // It returns ErrStore or an error from the API server, possibly a conflict.
 func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error {
@@ -234,7 +234,7 @@ func (k *Keeper) setUser(ctx context.Context, uid types.UID, valid []string) err
 	return nil
 }
 
-// digest returns a digest of a user's passwords. It is non-empty even if there are none.
+// digest returns a digest of a user's password hashes, which is non-empty even if there are none.
 func digest(hashes []string) string {
 	return fmt.Sprint(slices.Sorted(slices.Values(hashes)))
 }

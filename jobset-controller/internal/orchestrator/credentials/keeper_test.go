@@ -30,7 +30,7 @@ import (
 
 var errDown = errors.New("the store is down")
 
-// fakeUsers is a store that has only users and sizes.
+// fakeUsers simulates only the store's users and the sizes of its groups.
 type fakeUsers struct {
 	users map[string][]string
 	sizes map[string]int64
@@ -351,7 +351,7 @@ func TestLeaderDiesBeforeAnyWrite(t *testing.T) {
 
 var errDead = errors.New("the leader is dead")
 
-// dieBefore reconciles with a leader that dies before its nth write.
+// dieBefore runs reconciles of a leader that dies before its nth write.
 func (g *rig) dieBefore(nth int) {
 	g.Helper()
 	writes := 0
@@ -409,7 +409,7 @@ func (g *rig) nextLeader() {
 	}
 }
 
-// loseStore and refuseSecrets make all rotations fail until mend is called.
+// loseStore and refuseSecrets make every rotation fail until mend is called.
 func (g *rig) loseStore() (mend func()) {
 	g.users.down = true
 	return func() { g.users.down = false }
@@ -425,8 +425,8 @@ func (g *rig) refuseSecrets() (mend func()) {
 	return func() { g.keeper.Client = before }
 }
 
-// However often a rotation fails, the pods' password stays valid: once the store is reachable again, it gets the
-// passwords that are in the record at that time.
+// The pods' password stays valid regardless of how often a rotation fails. Once the store is reachable again, it gets
+// the passwords that are in the record at that time.
 func TestPasswordOfPodsStaysValidThroughFailures(t *testing.T) {
 	again := func(*rig, int) {}
 	anotherLeader := func(g *rig, _ int) { g.nextLeader() }
@@ -613,7 +613,7 @@ func TestUsersAreDeletedWithTheirJobSets(t *testing.T) {
 	}
 }
 
-// The cache does not contain the newest JobSets yet. Their users are kept nevertheless.
+// The cache does not contain the newest JobSets yet. The sweep must not delete their users.
 func TestSweepReadsOwnersLive(t *testing.T) {
 	g := newRig(t)
 	g.mustKeep()

@@ -16,7 +16,7 @@ const (
 	RotateAnnotation = "holdfast.dev/rotate-store-password"
 )
 
-// maxHashes is how many passwords are valid at the same time: those that the file in a pod may still contain.
+// maxHashes limits how many passwords are valid at the same time. A pod's password file may still contain any of them.
 const maxHashes = 3
 
 // Record is the persisted state of the credentials of a JobSet's agents.
@@ -35,7 +35,7 @@ type Record struct {
 	CA string `json:"ca,omitempty"`
 	// Request is the last value of RotateAnnotation that was handled.
 	Request string `json:"request,omitempty"`
-	// Revoked is why the JobSet no longer has a user. A new value of RotateAnnotation gives it a user again.
+	// Revoked is the reason why the JobSet no longer has a user. A new value of RotateAnnotation gives it a user again.
 	Revoked string `json:"revoked,omitempty"`
 }
 
@@ -97,9 +97,9 @@ func Next(r *Record, request, ca string, now time.Time, maxAge time.Duration) St
 	return Keep
 }
 
-// with adds a new password that is not in the Secret yet. Valid passwords remain valid while there is room. If one must
-// be dropped, it is neither the held password nor the previous one, whose creator may have written it to the Secret
-// without recording this.
+// with returns the record with a new password that is not in the Secret yet. Valid passwords remain valid while there
+// is room. If one must be dropped, it is neither the held password nor the previous one, whose creator may have written
+// it to the Secret without recording this.
 func (r *Record) with(newest, request string, now time.Time) Record {
 	next := Record{Hashes: append([]string{newest}, r.Valid()...), Since: now, Pending: true, Held: r.held(), Request: request}
 	if last := len(next.Hashes) - 1; last == maxHashes {

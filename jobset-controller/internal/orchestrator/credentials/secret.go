@@ -41,7 +41,8 @@ func secret(owner client.Object, password string, ca []byte) *corev1.Secret {
 	return s
 }
 
-// secretName returns different names for owners that have the same name but different kinds.
+// secretName returns the name of an owner's Secret. It differs between owners that have the same name but different
+// kinds.
 func secretName(owner client.Object) string {
 	kind := owners.KindOf(owner)
 	if kind == owners.ElasticJob {

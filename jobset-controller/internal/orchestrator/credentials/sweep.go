@@ -123,8 +123,8 @@ func (k *Keeper) revokeLarge(ctx context.Context, users map[string][]string, kno
 
 const eventRevoked = "StoreAccessRevoked"
 
-// revoke closes the connections first, so that nothing more is written. The annotation prevents the user from being
-// created again.
+// revoke removes an owner's user and its data. It closes the user's connections first, so that nothing more is written.
+// The annotation prevents the user from being created again.
 func (k *Keeper) revoke(ctx context.Context, owner client.Object, bytes int64) error {
 	group := string(owner.GetUID())
 	if err := errors.Join(k.Users.DropUser(ctx, group), k.Users.Drop(ctx, group)); err != nil {
