@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// The cache of a replaced leader may show a JobSet that no longer requests a group, or does not request one yet.
+// A replaced leader's cache may show a JobSet that no longer requests a group or does not request one yet.
 func TestReplacedLeaderDropsNoGroup(t *testing.T) {
 	g := formed(t)
 	g.takeOver(9)
@@ -29,7 +29,7 @@ func TestReplacedLeaderDropsNoGroup(t *testing.T) {
 	}
 }
 
-// The other leader has released the pod, so the store is not asked again.
+// The other leader has already released the pod, so the old leader does not call the store to release it.
 func TestReplacedLeaderDeletesNoReleasedPod(t *testing.T) {
 	g := startForming(t, nil)
 	g.joinSlot("js-w-0-0", 1, 1)

@@ -19,7 +19,7 @@ func (c *countedReads) Read(ctx context.Context, group string) (*rounds.Stored, 
 	return c.Leader.Read(ctx, group)
 }
 
-// Each read takes three round trips, and its reply has a field for every pod that was released in the generation.
+// Reading a group takes three round trips, and the reply has a field for every pod that was released in the generation.
 func TestPodsLostTogetherNeedOneRead(t *testing.T) {
 	readsFor := func(lost int) int {
 		g := fourPods(t)

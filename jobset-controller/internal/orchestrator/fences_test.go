@@ -28,7 +28,7 @@ func TestFencedPodIsReplaced(t *testing.T) {
 	g.wantCharged("1")
 }
 
-// While a newer pod exists, the slot has a pod, so the fenced one is left to the Job controller.
+// While the slot has a newer pod, the leader leaves the fenced pod to the Job controller.
 func TestFencedPodBesideALivingPodIsLeftToTheJobController(t *testing.T) {
 	g := fourPods(t)
 	g.makePod(0, 1, func(p *corev1.Pod) {

@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// deletion is one deletion, and the JobSet in the API server at that time.
+// deletion is a deleted object, together with the JobSet as it was in the API server at that time.
 type deletion struct {
 	of string
 	js *v1alpha2.JobSet
@@ -46,8 +46,8 @@ func (g *rig) watchDeletions() *[]deletion {
 	return &seen
 }
 
-// neighbour creates the Job and pods of another JobSet. They copy all labels and annotations of js, as a user with
-// permission to create pods in the namespace could do. The pods are newer than those of js, and cannot start.
+// neighbour creates the Job and pods of another JobSet. They have copies of all labels and annotations of js, which any
+// user who may create pods in the namespace could set. The pods are newer than those of js, and cannot start.
 func (g *rig) neighbour() {
 	g.Helper()
 	job := childJob(g.jobSet())

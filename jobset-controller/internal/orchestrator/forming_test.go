@@ -45,7 +45,7 @@ func scheduled(status corev1.ConditionStatus, reason string, at time.Time) corev
 	return corev1.PodCondition{Type: corev1.PodScheduled, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(at)}
 }
 
-// exit ends a worker's container for the n-th time.
+// exit reports in the pod's status that a worker's container has exited for the n-th time.
 func (g *rig) exit(index int, n, code int32, message string) {
 	g.Helper()
 	ended := &corev1.ContainerStateTerminated{ExitCode: code, Message: message, FinishedAt: metav1.NewTime(g.clock.Now())}

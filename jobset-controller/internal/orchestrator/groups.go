@@ -37,9 +37,9 @@ func NewGroups(clock clock.PassiveClock) *Groups {
 	return &Groups{clock: clock, byUID: map[types.UID]*groupState{}, byOwner: map[ownerKey]map[types.UID]bool{}}
 }
 
-// groupState holds everything that this process keeps about a group. leader.Memory documents what a new leader lacks.
-// In addition, a new leader learns of losses observed by the watch only by listing the pods, and does not count the
-// worker-seconds since the last reconcile.
+// groupState holds everything that this process keeps about a group. leader.Memory documents what a new leader does not
+// know. In addition, a new leader does not know the losses that the watch observed and must list the pods to find them,
+// and does not count the worker-seconds since the last reconcile.
 type groupState struct {
 	owner  ownerKey
 	memory leader.Memory // used by the group's reconciles, which never overlap
@@ -51,7 +51,7 @@ type groupState struct {
 	missed       []leader.Missed
 	missedListed time.Time
 
-	// Guarded by the lock of Groups:
+	// Guarded by Groups.mu:
 	losses map[string]leader.Loss // by the pod's UID
 	use    use
 }
@@ -155,7 +155,7 @@ func (g *Groups) drain(state *groupState) []leader.Loss {
 	return list
 }
 
-// observed updates the data for the metrics about a group. Only workers of Jobs are counted.
+// observed updates the metrics data of a group. It counts only workers whose pods are created by Jobs.
 func (g *Groups) observed(state *groupState, plan *leader.Plan, jobs bool) {
 	next := use{since: g.clock.Now()}
 	if plan.Group != nil {

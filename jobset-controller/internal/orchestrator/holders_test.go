@@ -94,7 +94,7 @@ func TestSlotOfAFormingGroupIsReleased(t *testing.T) {
 	g.wantPhase(coordination.Forming, 1, 0)
 }
 
-// Two pods of one slot never run at the same time. The worker of the old pod may still be saving a checkpoint.
+// Two pods of one slot never run at the same time, because the worker in the old pod may still be saving a checkpoint.
 func TestLivingPodKeepsItsSlot(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Pod){
 		"it runs":             func(*corev1.Pod) {},
@@ -130,7 +130,7 @@ func TestLivingPodKeepsItsSlot(t *testing.T) {
 	}
 }
 
-// A reconcile copies the pods from the cache, which takes several megabytes for 5,000 pods.
+// Each list copies the pods from the cache, which takes several megabytes for 5,000 pods.
 func TestReconcileListsPodsOnce(t *testing.T) {
 	g := fourPods(t)
 	lists := 0
@@ -181,7 +181,7 @@ func TestReplacedLeaderReleasesNoSlot(t *testing.T) {
 	g.wantAnswer(next, rounds.AnswerHeld)
 }
 
-// asksWho counts the slots whose holder is requested from the store.
+// asksWho counts the slots whose holders are read from the store.
 type asksWho struct {
 	rounds.Leader
 	n int

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// countStatus counts the writes of conditions from now on.
+// countStatus counts all further writes of conditions.
 func (g *rig) countStatus() *int {
 	n := new(int)
 	g.r.Client = g.through(interceptor.Funcs{
@@ -26,7 +26,7 @@ func (g *rig) countStatus() *int {
 	return n
 }
 
-// asked counts how often the store is asked which workers are missing.
+// asked counts how often the leader queries the store for missing workers.
 type asked struct {
 	rounds.Leader
 	n int

@@ -28,7 +28,7 @@ func TestStoreLosesTheGroupWhileFencedPodsAreDeleted(t *testing.T) {
 	g.release(1, slotOf("js-w-0-2", 1))
 	g.wipeOnPodRead()
 	g.reconcile()
-	g.group() // it is opened again immediately
+	g.group() // the leader reopens it immediately
 	g.wantDeleted()
 }
 

@@ -70,7 +70,7 @@ func TestNewLeaderKeepsTheMarkUntilItsDeadline(t *testing.T) {
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
 	g.clock.SetTime(g.clock.Now().Add(50 * time.Second))
-	g.r = g.leader(2) // its timeout for the restart starts now
+	g.r = g.leader(2) // the new leader's timeout for the restart starts now
 	g.reconcile()
 	g.wantMark(`{"level":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:17:40Z"}`)
 	g.pass(20 * time.Second)

@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// observe reads what every plan needs. It returns false if the owner is to be ignored.
+// observe reads what every plan needs. It returns false if the reconcile must ignore the owner.
 func (x *run) observe(ctx context.Context) (led bool, err error) {
 	x.o.Began = x.Clock.Now()
 	if x.Kind.Jobs {
@@ -56,7 +56,8 @@ func (x *run) observe(ctx context.Context) (led bool, err error) {
 	return true, nil
 }
 
-// view converts the owner for the plan. known reports whether the store may have any data about it.
+// view converts the owner and its Jobs to the types that a plan uses. known reports whether the store may have any data
+// about it.
 func (x *run) view() (known bool, err error) {
 	var current []*batchv1.Job
 	if js := jobSetOf(x.owner); js != nil {
@@ -77,8 +78,8 @@ func (x *run) view() (known bool, err error) {
 	return known, nil
 }
 
-// datePods sets the generation of the pods of a Job without a JobSet. The pods do not carry it, because their template
-// is the same in every generation.
+// datePods sets the generation of the pods of a Job without a JobSet. The pods themselves do not record it, because
+// their template is the same in every generation.
 func (x *run) datePods() {
 	if !x.Kind.Alone {
 		return

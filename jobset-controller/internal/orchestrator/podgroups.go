@@ -36,8 +36,8 @@ func Pods(installation string) Kind {
 }
 
 // getLeader corrects the result of reading the pod with index 0 from the cache. If the webhook missed that pod, it is
-// not in the cache and is read live. If it is gone, the other pods of its group are deleted, because they have no
-// leader.
+// not in the cache, and getLeader reads it from the API server. If it is gone, getLeader deletes the other pods of the
+// group.
 func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, pod *corev1.Pod, err error) error {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingFields{PodsOfGroup: membersOf(key.Name)}, client.UnsafeDisableDeepCopy); err != nil {

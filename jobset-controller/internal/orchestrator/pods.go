@@ -30,8 +30,9 @@ var podAnnotations = []string{
 	batchv1.JobCompletionIndexAnnotation, epoch.Annotation, v1alpha2.LedByKey, v1alpha2.RefusedKey, v1alpha2.SlotKey,
 }
 
-// TrimPod keeps the fields of a pod that the orchestrator uses, so that the cache stays small even with many pods. If
-// the pod is an owner, it keeps everything. Package podcache drops the managed fields and the grace period of all pods.
+// TrimPod keeps the fields of a pod that the orchestrator uses, so that the cache stays small even with many pods. It
+// keeps all fields of a pod that owns a group. Package podcache drops the managed fields and the grace period of all
+// pods.
 func TrimPod(pod *corev1.Pod) *corev1.Pod {
 	if isLeader(pod) {
 		return pod
@@ -92,8 +93,8 @@ func runsOrFails(c corev1.ContainerStatus) bool {
 	return c.State.Running != nil
 }
 
-// debounce is how long the controller waits for further losses, so that a JobSet that loses many pods is reconciled
-// once.
+// debounce is how long the controller waits for further losses, so that the loss of many pods of a JobSet causes a
+// single reconcile.
 const debounce = 100 * time.Millisecond
 
 // podHandler records lost pods, and enqueues the JobSet of a pod that is lost or terminating, in O(1) per event. It
@@ -121,7 +122,7 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q requeue.Queue) {
 	plain := podOf(pod)
 	state := r.Groups.get(uid)
 	lost := plain.Lost() || (gone && plain.LostWhenGone())
-	// A pod that succeeds during a restart was asked to stop, and the restart needs its slot.
+	// A pod that succeeds during a restart did so because it was stopped, and the restart needs its slot.
 	needed := plain.Phase == workload.Succeeded && state != nil && state.restarting.Load()
 	switch {
 	case lost || needed || plain.Deleting:

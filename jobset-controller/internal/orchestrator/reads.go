@@ -40,7 +40,7 @@ func (x *run) read(ctx context.Context, need leader.Need) error {
 }
 
 // askStore reads what a plan needs from the store. lost reports whether the store may just have lost the group. A table
-// forged by a member counts as empty.
+// that was forged by a member is treated as empty.
 func (x *run) askStore(ctx context.Context, need leader.Need) (lost bool, err error) {
 	if x.o.Stored == nil {
 		return false, nil
@@ -178,10 +178,11 @@ func (x *run) readNode(ctx context.Context, name string) (leader.Node, error) {
 	return leader.Node{Dead: nodes.Dead(node, after, x.Clock.Now()), Unready: nodes.Unready(node)}, nil
 }
 
-// maxListed limits the slots of one list, because their indexes are in its URL.
+// maxListed limits the slots in one List call, because their indexes are part of its URL.
 const maxListed = 500
 
-// listsOf groups slots whose pods are read with one list. The API server examines all pods of the namespace for each list.
+// listsOf groups slots whose pods can be read with one List call, because the API server examines all pods of the
+// namespace for each call.
 func listsOf(slots []leader.SlotNeed) (lists [][]leader.SlotNeed) {
 	ofJob := map[string][]leader.SlotNeed{}
 	for _, slot := range slots {
@@ -193,8 +194,8 @@ func listsOf(slots []leader.SlotNeed) (lists [][]leader.SlotNeed) {
 	return lists
 }
 
-// livePods returns the pods of slots of one Job from the API server, by index, at the given version or a newer one. It selects
-// them by labels that both our controller and the Job controller set.
+// livePods reads the pods in the given slots of one Job from the API server, at the given version or a newer one, and returns
+// them by index. It selects them by labels that both our controller and the Job controller set.
 func (x *run) livePods(ctx context.Context, slots []leader.SlotNeed, version string) (map[string][]*workload.Pod, error) {
 	job, indexes := x.cached(slots[0].Job.Name), make([]string, len(slots))
 	for i, slot := range slots {
@@ -206,8 +207,8 @@ func (x *run) livePods(ctx context.Context, slots []leader.SlotNeed, version str
 	}
 	options := []client.ListOption{client.InNamespace(x.owner.GetNamespace()), client.MatchingLabelsSelector{Selector: selector}}
 	if version != "" {
-		// List from the API server's own cache. For a list from etcd, it may have to examine all pods of the namespace,
-		// which takes seconds if there are thousands.
+		// List from the API server's cache. A list from etcd may have to examine all pods of the namespace, which takes
+		// seconds if there are thousands.
 		raw := &metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 		options = append([]client.ListOption{&client.ListOptions{Raw: raw}}, options...)
 	}

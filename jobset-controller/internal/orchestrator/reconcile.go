@@ -42,8 +42,7 @@ const (
 	// maxPlans limits the number of plans in a reconcile that never settles.
 	maxPlans = 1000
 	// turnFor is how long one rule may keep starting calls within a reconcile. An API server that is busy with the
-	// restart of a whole group takes half a second per call, and the other rules and other groups wait until this rule
-	// is done.
+	// restart of a whole group takes half a second per call, and other rules and groups must wait.
 	turnFor = time.Second
 )
 
@@ -125,7 +124,7 @@ func (x *run) follow(ctx context.Context) (plan leader.Plan, err error) {
 
 func (x *run) plan() leader.Plan {
 	now := x.Clock.Now()
-	x.o.Incarnation = group.Incarnation() // each write that makes all workers rejoin needs its own incarnation
+	x.o.Incarnation = group.Incarnation() // each write that makes all workers join again needs a new incarnation
 	x.o.Spent = map[string]bool{}
 	for rule, began := range x.began {
 		x.o.Spent[rule] = now.Sub(began) >= turnFor

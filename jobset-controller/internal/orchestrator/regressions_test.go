@@ -42,7 +42,7 @@ func (g *rig) finishWorker0() {
 	}
 }
 
-// waitHours advances the clock by n hours, with a reconcile in each.
+// waitHours advances the clock by n hours, and reconciles after each of them.
 func (g *rig) waitHours(n int) {
 	g.Helper()
 	for range n {
@@ -173,7 +173,7 @@ func TestFinishedWorkersOfAnEarlierAttemptDoNotCount(t *testing.T) {
 	if err := g.c.Status().Update(g.ctx, js); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.c.Delete(g.ctx, g.job()); err != nil { // in the foreground: it stays for a while
+	if err := g.c.Delete(g.ctx, g.job()); err != nil { // in the foreground, so it exists a while longer
 		t.Fatal(err)
 	}
 	g.store.Wipe()

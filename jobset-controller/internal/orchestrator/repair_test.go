@@ -29,7 +29,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// twoJobs returns a group in sync, with two Jobs of two pods each. It is an hour old.
+// twoJobs returns a group in sync that is one hour old and has two Jobs with two pods each.
 func twoJobs(t *testing.T) *rig {
 	g := newRig(t, func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Replicas = 2 })
 	js := g.jobSet()
@@ -109,7 +109,7 @@ func (g *rig) changePod(job, index int, change func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// see handles a pod event as the watch does.
+// see passes a pod event to the reconciler, as the watch does.
 func (g *rig) see(pod *corev1.Pod, gone bool) {
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 	defer q.ShutDown()
@@ -152,7 +152,7 @@ func cannotPull(pod *corev1.Pod) {
 	}
 }
 
-// oneHangs returns a group during a restart that js-w-1-1 does not join, because its container cannot be started again.
+// oneHangs returns a group during a restart. js-w-1-1 does not join, because its container cannot be started again.
 func oneHangs(t *testing.T) *rig {
 	g := twoJobs(t)
 	g.fail("js-w-0-0", 1, 1)
@@ -205,7 +205,7 @@ func TestSmallJobIsRecreatedIfANewPodDoesNotHelp(t *testing.T) {
 	g.pass(5 * time.Second)
 	g.wantEvents()
 	g.wantPhase(coordination.Restarting, 1, 1)
-	// js-w-1-0 had joined, and its peers may hang because of it. Its Job was deleted because of the failure of
+	// js-w-1-0 had joined, and its peers may hang now that it is gone: its Job was deleted because of the failure of
 	// js-w-1-1.
 	g.joinPod(rounds.Slot{Name: "js-w-1-0", Pod: "new-0"}, 1, 1)
 	g.joinSlot("js-w-1-1", 1, 2)
@@ -342,19 +342,20 @@ func TestLossIsKeptDuringAStoreOutage(t *testing.T) {
 	g.wantPhase(coordination.Restarting, 1, 1)
 }
 
-// silentStore fails when it is asked which workers are missing.
+// silentStore fails queries for missing workers.
 type silentStore struct{ rounds.Leader }
 
 func (silentStore) Look(context.Context, string, string, []string) (map[string]string, error) {
 	return nil, memory.ErrUnreachable
 }
 
-// The Job does not create a second pod, and nothing else reports the loss until a third of the timeout has passed.
+// The Job does not create another pod, and without the recorded loss the leader would not notice the missing pod until
+// a third of the timeout has passed.
 func TestLossIsKeptWhenAReconcileFails(t *testing.T) {
 	for name, fails := range map[string]func(*rig){
 		"the store fails": func(g *rig) { g.r.Store = silentStore{g.store} },
 		"the JobSet has changed": func(g *rig) {
-			g.change(func(js *v1alpha2.JobSet) { delete(js.Annotations, recovering.Annotation) }) // which is written again
+			g.change(func(js *v1alpha2.JobSet) { delete(js.Annotations, recovering.Annotation) }) // the leader writes the annotation again
 			g.r.Client = g.through(interceptor.Funcs{
 				Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
 					return apierrors.NewConflict(v1alpha2.Resource("jobsets"), obj.GetName(), errors.New("changed"))
@@ -395,7 +396,7 @@ func TestKeptLossDoesNotReplaceANewerOne(t *testing.T) {
 	}
 }
 
-// newer is an API server that has a newer version of a pod than the cache.
+// newer is an API server with a newer version of a pod than the one in the cache.
 type newer struct {
 	client.Reader
 	pod *corev1.Pod
@@ -439,7 +440,7 @@ func (g *rig) remembered() map[string]int {
 	return map[string]int{"losses": losses, "groups": len(g.r.Groups.byUID), "names": len(g.r.Groups.byOwner)}
 }
 
-// muchHappened returns a group whose history leaves an entry in each part of the leader's state.
+// muchHappened returns a group for which the leader keeps entries in each part of its state.
 func muchHappened(t *testing.T) *rig {
 	g := twoJobs(t)
 	g.fail("js-w-0-0", 1, 1)

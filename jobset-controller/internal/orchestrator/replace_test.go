@@ -92,7 +92,7 @@ func (g *rig) wantPods(index string, n int) {
 	}
 }
 
-// lose makes the node evict a pod, and delivers the event to the leader.
+// lose makes a pod fail, as if its node had evicted it, and delivers the event to the leader.
 func (g *rig) lose(index int) *corev1.Pod {
 	g.Helper()
 	pod := g.changePod(0, index, failed)
@@ -145,7 +145,7 @@ func TestTerminatingPodIsReplacedAfterItHasEnded(t *testing.T) {
 	g.wantEvents("restarting all 4 workers in place", "worker js-w-0-1 "+madeAnew)
 }
 
-// The pod was lost while there was no leader. The new leader only sees that it does not exist.
+// The pod was lost while there was no leader. The new leader can only find that it does not exist.
 func TestPodLostWithoutALeaderIsReplaced(t *testing.T) {
 	g := fourPods(t)
 	g.must(g.c.Delete(g.ctx, g.changePod(0, 3, func(p *corev1.Pod) { p.Finalizers = nil })))
@@ -225,7 +225,7 @@ func TestPodsOfAFormingGroupAreLeftToTheJob(t *testing.T) {
 	g.wantPods("0", 0)
 }
 
-// through returns a client with intercepted calls.
+// through returns a client whose calls are intercepted.
 func (g *rig) through(f interceptor.Funcs) client.WithWatch {
 	return interceptor.NewClient(g.c.(client.WithWatch), f)
 }
@@ -275,7 +275,7 @@ func TestStaleCacheCreatesNoPodInASuspendedJob(t *testing.T) {
 	g.wantPods("2", 0)
 }
 
-// recordLists records the options of all live List calls from now on.
+// recordLists records the options of all further live List calls.
 func (g *rig) recordLists() *[]metav1.ListOptions {
 	asked := &[]metav1.ListOptions{}
 	g.r.Live = g.through(interceptor.Funcs{
@@ -289,8 +289,8 @@ func (g *rig) recordLists() *[]metav1.ListOptions {
 	return asked
 }
 
-// Listing pods from etcd takes seconds if a namespace has thousands of them. Listing them at the version of the loss or
-// later is enough.
+// Listing pods from etcd takes seconds if a namespace has thousands of them. A list at the version of the loss, or at a
+// later one, is sufficient.
 func TestLostSlotIsReadAtTheVersionOfItsLoss(t *testing.T) {
 	g := fourPods(t)
 	lost := g.lose(2)
@@ -315,7 +315,7 @@ func TestASlotLostEarlierIsReadAtTheVersionOfTheOtherPods(t *testing.T) {
 	}
 }
 
-// There is no slot to release, but the store is still asked whether this process is the leader.
+// There is no slot to release, but the leader must still confirm with the store that it has not been replaced.
 func TestReplacedLeaderCreatesNoPod(t *testing.T) {
 	g := fourPods(t)
 	g.must(g.c.Delete(g.ctx, g.changePod(0, 3, func(p *corev1.Pod) { p.Finalizers = nil })))
@@ -425,11 +425,11 @@ func TestPodThatTheAPIServerRejectsIsLeftToTheJob(t *testing.T) {
 	g.wantEvents("the pod of worker js-w-0-2 was lost", "the API server rejected a replacement")
 }
 
-// inPlan is how many slots or nodes a single plan of package leader covers.
+// inPlan is the maximum number of slots or nodes that a single plan of package leader covers.
 const inPlan = 50
 
-// The calls of each plan take a long time, and no pod is created. The rest of the reconcile does not wait for all of
-// them.
+// The calls of each plan take a long time, and the API server rejects all of them. The reconcile continues before all
+// pods have been tried.
 func TestRejectedReplacementsDoNotBlockTheLeader(t *testing.T) {
 	const lost = inPlan + 4
 	g := podsInSync(t, lost)
@@ -579,7 +579,7 @@ func TestPodIsForceDeletedAfterNodeLostAfter(t *testing.T) {
 }
 
 // failedOver returns a group in which a restart has timed out because of a node that has been silent for less than
-// node-lost-after. All Jobs are deleted. The Job with a pod on that node remains, and so does the pod.
+// node-lost-after. All Jobs are being deleted, but the Job with a pod on that node remains, and so does the pod.
 func failedOver(t *testing.T) *rig {
 	after := func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.NodeLostAfterKey] = "5m" }
 	g := unreachable(t, after, unreadyNode(time.Unix(1000, 0)))
@@ -596,8 +596,8 @@ func failedOver(t *testing.T) *rig {
 
 const byForce = "js-w-0-1 is terminating, and the kubelet of its node n1 has not been heard from since 1970-01-01T00:16:40Z, which is 5m0s or more; force-deleted"
 
-// Nothing is waiting for the pod's slot now. But its Job is waiting for the pod, and the next Job is waiting for that
-// Job.
+// The pod's slot is no longer needed, but its Job is waiting for the pod to terminate, and the next Job is waiting for
+// that Job.
 func TestPodOfATerminatingJobIsForceDeleted(t *testing.T) {
 	g := failedOver(t)
 	g.pass(200 * time.Second) // 292 s of silence

@@ -156,7 +156,7 @@ func newCrewman(member string, generation int64) *crewman {
 	return a
 }
 
-// act makes an agent read the level and do everything that follows from it.
+// act makes an agent read the level and act on it.
 func (k *crew) act(a *crewman) {
 	k.Helper()
 	if !a.dead {
@@ -207,7 +207,7 @@ func (k *crew) read(a *crewman) []worker.Event {
 		return []worker.Event{worker.Updated{Observation: rounds.Observation{Read: true, Err: err}}}
 	}
 	place, err := k.store.Place(k.Context(), uid, a.Slot)
-	if err != nil { // it is not its turn yet
+	if err != nil { // its step has not been entered yet
 		return []worker.Event{worker.Updated{Observation: rounds.Observation{Read: true, Err: err}}}
 	}
 	return []worker.Event{worker.Updated{Observation: rounds.Observation{Level: stored.State.Level, Place: &place, Read: true}}}
@@ -220,7 +220,7 @@ func (a *crewman) exit(code int64) worker.Event {
 	return worker.Observed{Processes: slices.Clone(a.processes)}
 }
 
-// crash ends the worker of a member, and its agent reports this.
+// crash makes a member's worker exit, and its agent report the exit.
 func (k *crew) crash(member string, code int64) *crew {
 	k.Helper()
 	k.play(k.agents[member], k.agents[member].exit(code))
@@ -291,7 +291,8 @@ func TestNewMembersRestartNobody(t *testing.T) {
 	}
 }
 
-// While the group is waiting for a new member, others may come and go, and a failure is handled without it.
+// While the group is waiting for a new member, other members may be added or removed, and failures are handled without
+// the new member.
 func TestLateNewMember(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work().enlist(w0, w1, w2)
 	k.agents[w2].dead = true
@@ -308,11 +309,11 @@ func TestLostPodCostsOneRestart(t *testing.T) {
 	k.kill(w2).enlist(w0, w1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
 	k.enlist(w0, w1, again2).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2, again2: 1})
 	if f := k.report().Failures; len(f) != 0 {
-		t.Errorf("a lost pod is no failure of its program: %+v", f)
+		t.Errorf("a lost pod is reported as a failure of its worker: %+v", f)
 	}
 }
 
-// A leader that missed the loss finds another pod in the slot.
+// The leader does not observe the loss, only that another pod is in the slot.
 func TestLostPodReplacedWithinOneReconcile(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1, w2).work()
 	k.kill(w2).enlist(w0, w1, again2).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2, again2: 1})
@@ -335,7 +336,8 @@ func TestOutOfRestarts(t *testing.T) {
 	k.kill(w1).enlist(w0, w2).work().want(coordination.Running, 0, map[string]int{w0: 1, w2: 1})
 }
 
-// No worker was stopped before. Now all of them restart because of the failure.
+// While no restarts are left, no worker is stopped. Once the limit is raised, all workers restart because of the
+// failure.
 func TestRaisedLimitRestartsTheGroup(t *testing.T) {
 	k := newCrew(t)
 	k.roster.Limit = 0
@@ -344,7 +346,7 @@ func TestRaisedLimitRestartsTheGroup(t *testing.T) {
 	k.enlist(w0, w1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
 }
 
-// A worker that does not come back in time is reported, and the others continue without it.
+// A worker that does not return in time is reported as lost, and the others continue without it.
 func TestWorkerThatDoesNotReturn(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1, w2).work().crash(w0, 1).kill(w1)
 	k.work().want(coordination.Restarting, 1, nil)

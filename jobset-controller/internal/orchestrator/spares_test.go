@@ -68,7 +68,7 @@ func TestASpareTakesTheSlotOfALostPod(t *testing.T) {
 	g.wantCharged("1")
 }
 
-// Another pod with the same name must not be marked.
+// The leader must not annotate another pod with the same name.
 func TestOnlyThePodThatWasGivenASlotIsMarked(t *testing.T) {
 	g := withSpare(t)
 	patched := 0

@@ -15,13 +15,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// plain removes the agent from the template, so that the manager adds one.
+// plain removes the agent from the template, so that the manager has to add one.
 func plain(js *v1alpha2.JobSet) {
 	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
 	pod.InitContainers, pod.Containers = nil, []corev1.Container{{Name: "worker", Command: []string{"train"}}}
 }
 
-// addAgent changes the Job into one that the manager has built with an agent.
+// addAgent turns the Job into one to which the manager has added an agent.
 func addAgent(job *batchv1.Job) {
 	job.Annotations[v1alpha2.InPlaceInjectionKey] = "true"
 	job.Labels[v1alpha2.ReplicatedJobNameKey] = "w"
@@ -145,7 +145,7 @@ func TestPodOfAFinishedStepIsNoLoss(t *testing.T) {
 	}
 	g.fail("js-b-0-0", 1, 1)
 	g.reconcile()
-	g.wantPhase(coordination.Restarting, 1, 1) // the finished workers are no reason for new Jobs
+	g.wantPhase(coordination.Restarting, 1, 1) // finished workers do not cause a recreation
 }
 
 // The first Job that the manager builds shows whether it adds agents.

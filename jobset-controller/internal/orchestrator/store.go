@@ -108,8 +108,8 @@ func (w *Wakeups) wake(ctx context.Context, group types.UID) {
 	}
 }
 
-// Sweep drops the groups of owners that no longer exist, and data that late reports have left in the store. It does not
-// rely on deletion events, because a deletion may happen while there is no leader.
+// Sweep drops the groups of owners that no longer exist, and data that was left in the store by late reports. It does
+// not rely on deletion events, because a deletion may happen while there is no leader.
 type Sweep struct {
 	Cache  client.Reader
 	Live   client.Reader
@@ -118,7 +118,7 @@ type Sweep struct {
 	Owners *owners.Lister // nil if there are only JobSets
 }
 
-// Once performs a single sweep. Another process may have become the leader in the meantime and hold the token.
+// Once performs a single sweep. It confirms that this process still holds the Lease before it drops a group.
 func (s *Sweep) Once(ctx context.Context) error {
 	groups, err := s.Store.Tidy(ctx)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// noUsers fails to create any user.
+// noUsers fails to create store users.
 type noUsers struct{ err error }
 
 func (n noUsers) Keep(context.Context, client.Object, credentials.Save) error { return n.err }
@@ -30,7 +30,7 @@ var (
 	errQuota = fmt.Errorf("writing the Secret: %w", apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: secrets=10")))
 )
 
-// Workers may fail whether or not their next pods would get a Secret.
+// The leader must handle failed workers even while new pods would not get a Secret.
 func TestGroupIsLedWithoutCredentials(t *testing.T) {
 	for name, err := range map[string]error{
 		"a quota refuses the Secret":           errQuota,

@@ -44,8 +44,8 @@ func patchStatus(ctx context.Context, c client.Client, before, next client.Objec
 	return c.Status().Patch(ctx, next, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
 }
 
-// short limits the length of an event note or a message. Names in the store may be longer than any that we have
-// written.
+// short limits the length of an event note or a message. Names in the store may be longer than those that the
+// orchestrator wrote.
 func short(text string) string {
 	if len(text) <= notes.MaxLength {
 		return text

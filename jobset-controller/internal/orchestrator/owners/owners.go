@@ -25,7 +25,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
-// ElasticJob is the kind that lists its members in a roster; see package roster.
+// ElasticJob is the kind whose objects list their members in a roster; see package roster.
 var ElasticJob = schema.GroupVersionKind{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"}
 
 // JobSet, Job and Pod are the other kinds.

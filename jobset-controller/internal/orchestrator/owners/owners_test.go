@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// An unknown owner must not count as absent, because an owner that is not listed loses its group and its user.
+// If it is not known whether an owner exists, it must not be treated as absent, because absent owners lose their groups
+// and users.
 func TestLister(t *testing.T) {
 	s := runtime.NewScheme()
 	if err := v1alpha2.AddToScheme(s); err != nil {

@@ -28,7 +28,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods/finalizers,verbs=update
 // +kubebuilder:rbac:groups=leaderworkerset.x-k8s.io,resources=leaderworkersets,verbs=get
 
-// Pods is the webhook for pods that declare a group, and for those of LeaderWorkerSets.
+// Pods is the webhook for pods that declare a group and for pods of LeaderWorkerSets.
 type Pods struct {
 	Live         client.Reader
 	Agents       inject.Settings

@@ -1,4 +1,4 @@
-// Package beside plans in-place restarts for groups whose pods are created by other controllers: which of them can have
+// Package beside plans in-place restarts for groups whose pods are created by other controllers: which groups can have
 // in-place restarts, and what is added to their Jobs or pods at creation. It performs no I/O.
 //
 //	Refusal   why a JobSet cannot have in-place restarts, based on the JobSet alone
@@ -153,8 +153,8 @@ func Prepare(js *v1alpha2.JobSet, current []*batchv1.Job, job *batchv1.Job, s in
 }
 
 // Alone adds agents to an Indexed Job without a JobSet, and marks it as managed by the installation. It reports whether
-// it prepared the Job, which must have a name. If the Job is a copy, annotations written by programs on the original
-// are removed.
+// it prepared the Job, which must have a name. If the Job is a copy of another Job, Alone removes the annotations that
+// programs wrote on the original.
 func Alone(job *batchv1.Job, s inject.Settings, installation string) bool {
 	provenance.DropOfJob(job.Annotations)
 	js := inplace.OfJob(job)

@@ -30,8 +30,9 @@ var settingsOfSets = append([]string{
 	v1alpha2.MaxRestartsKey, v1alpha2.FormingTimeoutKey, v1alpha2.MaxRestartDelayKey, v1alpha2.NodeLostAfterKey, v1alpha2.SparesKey,
 }, inherited...)
 
-// Declare sets the declaration of its group on a pod of a LeaderWorkerSet that requests in-place restarts. Each replica
-// is a group, and its leader pod has index 0. Declare reports whether the LeaderWorkerSet requests in-place restarts.
+// Declare adds the labels and annotations that declare a group to a pod of a LeaderWorkerSet that requests in-place
+// restarts. Each replica is a group, and its leader pod has index 0. Declare reports whether the LeaderWorkerSet
+// requests in-place restarts.
 func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
 	if !Asks(set) {
 		return false
@@ -71,7 +72,7 @@ func RefusalOfSet(set *unstructured.Unstructured) string {
 	return ""
 }
 
-// claims returns an error unless the pod may belong to the leader's group. Both must have the same controller or, in a
+// claims returns an error if the pod cannot belong to the leader's group. Both must have the same controller or, in a
 // LeaderWorkerSet, the pod's controller must be the StatefulSet named after the leader.
 func claims(pod, leader *corev1.Pod) error {
 	ours, theirs := controllerOf(pod), controllerOf(leader)

@@ -37,8 +37,8 @@ func Lead(pod *corev1.Pod, against string, s inject.Settings, installation strin
 	return add(pod, nil, s, installation)
 }
 
-// Follow is like Lead for another pod of the group, given the pod with index 0. If that pod does not request in-place
-// restarts, or was refused, Follow does not change the pod.
+// Follow does the same as Lead for any other pod of the group, given the pod with index 0. If that pod does not request
+// in-place restarts, or was refused, Follow does not change the pod.
 func Follow(pod, leader *corev1.Pod, s inject.Settings, installation string) bool {
 	dropWritten(pod)
 	if !Asks(leader) && leader.Labels[inplace.LeaderWorkerSetKey] == "" || leader.Annotations[v1alpha2.RefusedKey] != "" {
@@ -102,8 +102,8 @@ func dropWritten(pod *corev1.Pod) {
 	}
 }
 
-// join sets the keys by which the orchestrator and the agent find the pod's group. Without a valid index, the pod does
-// not get a slot in the group.
+// join sets the labels and annotations from which the orchestrator and the agent determine the pod's group. Without a
+// valid index, the pod does not get a slot in the group.
 func join(pod *corev1.Pod, m inplace.Member, valid bool) {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.GroupKindKey, inplace.PodKind)
 	for key, value := range inplace.PodIdentity(m.Leader) {

@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
-// No other controller creates spares. Without a refusal, users would rely on spares that do not exist.
+// Other controllers do not create spares. If the request were not refused, users would rely on spares that do not
+// exist.
 func TestGroupsOfOtherControllersHaveNoSpares(t *testing.T) {
 	const path = "metadata.annotations[holdfast.dev/spares]"
 	onTemplate := func(js *v1alpha2.JobSet) {

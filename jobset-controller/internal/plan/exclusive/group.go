@@ -15,8 +15,8 @@ import (
 
 // Anchor returns the pod whose node determines the domain of its Job, or nil if no pod has a node. That is the leader
 // or, while the leader is lost or has no node, any other running pod, because the affinity of the next leader attracts
-// it to that pod's domain. Of two leaders it is the older one, which the Job controller keeps. Pods that have finished
-// do not count: the scheduler considers their domain free.
+// it to that pod's domain. If there are two leaders, it is the older one, which the Job controller keeps. Pods that
+// have finished do not count: the scheduler considers their domain free.
 //
 // pods must belong to one Job.
 func Anchor(pods []*corev1.Pod) *corev1.Pod {
@@ -31,7 +31,8 @@ func Leader(pods []*corev1.Pod) *corev1.Pod {
 // Waiting returns the oldest follower that is waiting for its domain, or nil if there is none.
 func Waiting(pods []*corev1.Pod) *corev1.Pod { return first(pods, Held) }
 
-// first returns the living pod for which is returns true: a leader if there is one, then the oldest, then by name.
+// first returns the living pod that satisfies is. Of several such pods, it prefers a leader, then the oldest pod, then
+// the first by name.
 func first(pods []*corev1.Pod, is func(*corev1.Pod) bool) *corev1.Pod {
 	var found *corev1.Pod
 	for _, p := range pods {
@@ -58,8 +59,8 @@ type Moves struct {
 }
 
 // Plan compares the followers with the domain of their Anchor. domainOf returns the domain of a node, or "" if it is
-// unknown; a pod on such a node stays. Followers are evicted only if the leader is alive, because only its domain is
-// certain.
+// unknown. A pod on a node with an unknown domain is not evicted. Followers are evicted only if the leader is alive,
+// because only its domain is certain.
 func Plan(pods []*corev1.Pod, domain string, domainOf func(node string) string) Moves {
 	var m Moves
 	anchor := Anchor(pods)

@@ -115,12 +115,12 @@ func term(pod *corev1.Pod, requirements ...metav1.LabelSelectorRequirement) core
 	}
 }
 
-// replace appends our term and removes an earlier one that we added.
+// replace appends our term, and removes any term that attract added earlier.
 func replace(terms *[]corev1.PodAffinityTerm, pod *corev1.Pod, ours corev1.PodAffinityTerm) {
 	*terms = append(slices.DeleteFunc(*terms, concerns(pod)), ours)
 }
 
-// concerns returns a function that reports whether attract has added a term.
+// concerns returns a function that reports whether a term was added by attract.
 func concerns(pod *corev1.Pod) func(corev1.PodAffinityTerm) bool {
 	return func(t corev1.PodAffinityTerm) bool {
 		return t.TopologyKey == Topology(pod) && t.LabelSelector != nil &&
