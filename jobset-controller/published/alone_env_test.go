@@ -100,7 +100,7 @@ func (g *guest) aloneJob() *batchv1.Job {
 }
 
 // alonePods returns the pods of the Job that are not being deleted, by completion index. The test acts as the kubelet
-// for deleted pods.
+// and removes deleted pods.
 func (g *guest) alonePods() []*corev1.Pod {
 	g.Helper()
 	pods := make([]*corev1.Pod, len(slots))
@@ -234,7 +234,7 @@ func TestIndexedJobThatCannotRestartInPlaceIsReported(t *testing.T) {
 
 func TestIndexedJobThatTheWebhookMissedIsReported(t *testing.T) {
 	g := newGuest(t)
-	g.stop() // together with its webhook, which fails open
+	g.stop() // this also stops its webhook, which fails open
 	_, err := g.core.BatchV1().Jobs(g.namespace).Create(t.Context(), alone("60s"), metav1.CreateOptions{})
 	g.ok(err)
 	g.start()

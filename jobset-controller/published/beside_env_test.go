@@ -104,7 +104,7 @@ func TestBesideSuspendedJobSetIsResumedInTheNextEpoch(t *testing.T) {
 func TestBesideGroupThatTheWebhookMissedIsReported(t *testing.T) {
 	g := newGuest(t)
 	stopTheirs := runTheirs(t)
-	g.stop() // together with its webhook, which fails open
+	g.stop() // this also stops its webhook, which fails open
 	g.create(asking(1))
 	g.awaitJobs("a-workers-0@0 a-workers-1@0")
 	stopTheirs()
@@ -129,7 +129,7 @@ func TestBesidePartlyPreparedGroupRunsWithoutAgents(t *testing.T) {
 	g.create(asking(1))
 	g.awaitJobs("a-workers-0@0 a-workers-1@0")
 	g.awaitAnnotation(v1alpha2.LedByKey, guestName)
-	// Change one Job as if the webhook had missed it.
+	// Change one Job so that it looks as if the webhook had missed it.
 	job, err := g.core.BatchV1().Jobs(g.namespace).Get(g.Context(), "a-workers-1", metav1.GetOptions{})
 	g.ok(err)
 	delete(job.Annotations, v1alpha2.LedByKey)
@@ -166,8 +166,8 @@ func TestNothingIsPreparedBesideOurOwnController(t *testing.T) {
 	}
 }
 
-// An upgrade replaces the orchestrator and its webhook while groups are running. Failures between the two leaders, and
-// after the upgrade, restart the groups in place. A pod that is recreated afterwards has the new agent.
+// An upgrade replaces the orchestrator and its webhook while groups are running. Failures that occur between the two
+// leaders or after the upgrade restart the groups in place. A pod that is recreated afterwards has the new agent.
 func TestUpgradeKeepsRunningGroups(t *testing.T) {
 	g := newGuest(t)
 	runTheirs(t)
@@ -199,7 +199,7 @@ func TestUpgradeKeepsRunningGroups(t *testing.T) {
 	}
 }
 
-// Each of two installations leads the groups prepared by its own webhook.
+// With two installations, each of them leads the groups that its own webhook prepared.
 func TestTwoInstallationsLeadTheirOwnGroups(t *testing.T) {
 	first := newGuest(t)
 	runTheirs(t)

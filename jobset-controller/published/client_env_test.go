@@ -82,7 +82,7 @@ func TestTypedClientAppliesListsAndWatches(t *testing.T) {
 		WithReplicatedJobs(applied.ReplicatedJob().WithName("workers").WithReplicas(2)))
 	text, err := json.Marshal(js)
 	c.ok(err)
-	// The template of a Job is a core type, for which this module has no apply configuration.
+	// A Job template is a core type, for which this module has no apply configuration.
 	var withTemplate map[string]any
 	c.ok(json.Unmarshal(text, &withTemplate))
 	rjob := withTemplate["spec"].(map[string]any)["replicatedJobs"].([]any)[0].(map[string]any)
@@ -139,7 +139,7 @@ func TestPatchesOfTheTypedClientKeepUnknownFields(t *testing.T) {
 	}
 }
 
-// A client reads the status that our controller writes.
+// The upstream client can read the status that our controller writes.
 func TestTypedClientReadsOurStatus(t *testing.T) {
 	c := newCluster(t)
 	stop := runOurs(t)

@@ -96,7 +96,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// typed converts a JobSet from our builders to the upstream types, with the upstream webhook's defaults.
+// typed converts a JobSet made with our builders to the upstream types, with the upstream webhook's defaults.
 func typed(t *testing.T, built *wrappers.JobSet) *theirs.JobSet {
 	t.Helper()
 	text, err := json.Marshal(built.Namespace("").Obj())

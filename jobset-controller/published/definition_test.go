@@ -17,8 +17,8 @@ import (
 const definition = "jobset.x-k8s.io_jobsets.yaml"
 
 // excepted lists fields that differ intentionally. Two have a rule that the upstream project added after v0.12:
-// replicas of 0 or more, and claim templates without a namespace. The order of a startup policy is required there, so a
-// default for it does not affect any object.
+// replicas of 0 or more, and claim templates without a namespace. The upstream definition requires the order of a
+// startup policy, so our default for it does not affect any object.
 var excepted = map[string]bool{
 	".spec.replicatedJobs[].replicas": true, ".spec.volumeClaimPolicies[].templates": true, ".spec.startupPolicy.startupPolicyOrder": true,
 }
@@ -36,8 +36,8 @@ func schema(t *testing.T, file string) (*apiextensions.JSONSchemaProps, []apiext
 	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema, crd.Spec.Versions[0].AdditionalPrinterColumns
 }
 
-// Our definition accepts everything that the upstream one accepts, with the same defaults. The upstream columns come
-// first.
+// Our definition accepts everything that the upstream one accepts, with the same defaults. The upstream printer columns
+// come first.
 func TestOurDefinitionIsASuperset(t *testing.T) {
 	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/jobset").Output()
 	if err != nil {

@@ -113,8 +113,8 @@ func (g *guest) serve(k8s client.Client) (port, folder string) {
 	return port, g.certify(k8s)
 }
 
-// certify creates a certificate for the webhook, and makes the API server trust it, because the program's own rotation
-// can only run once per process.
+// certify creates a certificate for the webhook, and makes the API server trust it, because the program's certificate
+// rotation can run only once per process.
 func (g *guest) certify(k8s client.Client) (folder string) {
 	g.Helper()
 	folder = g.TempDir()
@@ -216,7 +216,7 @@ func (g *guest) join(slot string, pod *corev1.Pod) {
 	g.joinAt(slot, pod, int64(epoch.OfJob(pod.Annotations)))
 }
 
-// joinAt joins with a pod that does not carry its generation.
+// joinAt joins with a pod that does not have its generation in an annotation.
 func (g *guest) joinAt(slot string, pod *corev1.Pod, generation int64) {
 	g.Helper()
 	g.eventually(func() string {
@@ -308,7 +308,8 @@ func (g *guest) removePods(of types.UID) {
 	}
 }
 
-// run creates a JobSet for the upstream controller, and waits until its workers are running, led by the guest.
+// run creates a JobSet for the upstream controller, and waits until its workers are running and the guest leads the
+// group.
 func (g *guest) run(js *JobSet) {
 	g.Helper()
 	g.create(js)

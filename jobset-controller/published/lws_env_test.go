@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// installLeaderWorkerSets installs the CustomResourceDefinition of the kind, which accepts any fields.
+// installLeaderWorkerSets installs a CustomResourceDefinition of LeaderWorkerSets that accepts any fields.
 func installLeaderWorkerSets(t *testing.T) {
 	t.Helper()
 	anything := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
@@ -138,7 +138,7 @@ func TestReplicaThatTheWebhookMissedInPartIsRecreated(t *testing.T) {
 	g := newGuest(t)
 	g.createSet(map[string]string{v1alpha2.InPlaceTimeoutKey: "60s"}, nil)
 	pods := g.createReplica(0)
-	worker := pods[1].DeepCopy() // as if the webhook had missed it
+	worker := pods[1].DeepCopy() // changed to look as if the webhook had missed it
 	worker.Labels = map[string]string{"leaderworkerset.sigs.k8s.io/name": "serve", "leaderworkerset.sigs.k8s.io/group-index": "0"}
 	worker.Annotations = map[string]string{"leaderworkerset.sigs.k8s.io/size": "2", "leaderworkerset.sigs.k8s.io/leader-name": "serve-0"}
 	_, err := g.core.CoreV1().Pods(g.namespace).Update(t.Context(), worker, metav1.UpdateOptions{})

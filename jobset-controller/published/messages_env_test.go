@@ -94,7 +94,7 @@ func refusedCreations() map[string]*JobSet {
 	}
 }
 
-// existing returns a JobSet that uses the claim created by the test, with an access mode.
+// existing returns a JobSet that uses the claim created by the test, with the given access mode.
 func existing(mode corev1.PersistentVolumeAccessMode) *JobSet {
 	return withClaim().Change(func(js *v1alpha2.JobSet) {
 		claim := &js.Spec.VolumeClaimPolicies[0].Templates[0].Spec
@@ -152,7 +152,7 @@ func (s *site) refusals() map[string][]string {
 // valueOf matches the part of a field error that precedes its message.
 var valueOf = regexp.MustCompile(`^(Internal error|Forbidden|Too long|Invalid value(: ("[^"]*"|[0-9-]+|null|\[.*\]|\{.*\}))?): `)
 
-// causes returns the messages of a rejection without the values.
+// causes returns the messages of a rejection without the rejected values.
 func causes(err error) []string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -165,8 +165,8 @@ func causes(err error) []string {
 	return messages
 }
 
-// Users and tools search for the messages of the upstream webhook and definition. Each of them must be part of our
-// message, which may contain more.
+// Users and tools search for the messages of the upstream webhook and definition. Our message must contain the upstream
+// one, but may have additional text.
 func TestRejectionsHaveThePublishedMessages(t *testing.T) {
 	must(t, features.SetEnable(features.ElasticJobSet, true))
 	t.Cleanup(func() { must(t, features.SetEnable(features.ElasticJobSet, false)) })

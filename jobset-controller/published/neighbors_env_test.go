@@ -68,7 +68,7 @@ certManagement: {enable: false}
 `}
 )
 
-// runNeighbor runs the actual controller with its webhooks until the test ends, and returns the folder of its module.
+// runNeighbor runs the actual controller with its webhooks until the test ends, and returns its module's folder.
 func (g *guest) runNeighbor(n neighbor) (module string) {
 	g.Helper()
 	module = moduleDir(g.T, n.tool, n.module)

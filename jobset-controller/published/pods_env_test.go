@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// member returns a pod that declares its membership in a group of two, as created by an operator. The pod with index 0
-// requests in-place restarts.
+// member returns a pod that declares a group of two pods, as an operator would create it. The pod with index 0 requests
+// in-place restarts.
 func member(index int, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -200,7 +200,7 @@ func TestPodIsCreatedAfterThePodOfIndex0(t *testing.T) {
 func TestGroupOfPodsThatTheWebhookMissedInPartRunsWithoutAgents(t *testing.T) {
 	g := newGuest(t)
 	first := g.createMember(member(0))
-	g.stop() // together with its webhook, which fails open
+	g.stop() // this also stops its webhook, which fails open
 	g.createMember(member(1))
 	g.start()
 	g.eventually(func() string { // the pod with an agent waits for the other pod in vain
@@ -234,7 +234,7 @@ func TestGroupOfPodsThatTheWebhookMissedAsAWholeIsReported(t *testing.T) {
 	g.awaitEvent("train-0", "InPlacePodsWithoutAgents")
 }
 
-// A pod that is recreated without an agent is deleted again until its group is complete.
+// If a pod is recreated without an agent, it is deleted again, until all pods of the group have agents.
 func TestReplacementThatTheWebhookMissedIsDeleted(t *testing.T) {
 	g := newGuest(t)
 	pods := g.runMembers()

@@ -28,14 +28,15 @@ func newTheirScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// phase is a state that a JobSet reached under the upstream controller, and how it continues under our controller.
+// phase describes a state that a JobSet has reached with the upstream controller, and how it continues with our
+// controller.
 type phase struct {
 	reach func(*cluster)
-	// jobs lists the Jobs at the time when the upstream controller is stopped, in the format of names.
+	// jobs lists the Jobs that exist when the upstream controller is stopped, in the format of names.
 	jobs string
-	// over means that the JobSet has finished, and that nothing at all is written.
+	// over means that the JobSet has finished, so our controller must not write anything.
 	over bool
-	// then continues with our controller.
+	// then performs the steps that follow with our controller.
 	then func(*cluster)
 }
 
@@ -229,7 +230,8 @@ func withClaim() *JobSet {
 	})
 }
 
-// versions returns the versions of all objects except the JobSet, by kind and name. Any write changes at least one.
+// versions returns the versions of all objects except the JobSet, by kind and name. Any write changes at least one of
+// them.
 func (c *cluster) versions() map[string]string {
 	c.Helper()
 	versions := map[string]string{}
@@ -244,7 +246,7 @@ func (c *cluster) versions() map[string]string {
 	services, err := c.core.CoreV1().Services(c.namespace).List(c.Context(), metav1.ListOptions{})
 	c.ok(err)
 	for _, service := range services.Items {
-		versions["service "+service.Name] = string(service.UID) // our label is added
+		versions["service "+service.Name] = string(service.UID) // our controller adds its label
 	}
 	claims, err := c.core.CoreV1().PersistentVolumeClaims(c.namespace).List(c.Context(), metav1.ListOptions{})
 	c.ok(err)
@@ -254,8 +256,9 @@ func (c *cluster) versions() map[string]string {
 	return versions
 }
 
-// The upstream controller brings JobSets into each phase and is stopped. Our controller replaces it. During the
-// replacement, no Job, pod, Service or claim may be deleted, recreated or written. Our controller then continues.
+// The test stops the upstream controller when there is a JobSet in each phase, and starts our controller. During the
+// replacement, no Job, pod, Service or claim may be deleted, recreated or written. After that, the JobSets continue
+// with our controller.
 func TestRunningPublishedControllerIsReplacedInPlace(t *testing.T) {
 	stopTheirs := runTheirs(t)
 	all, clusters := phases(), map[string]*cluster{}
@@ -291,7 +294,7 @@ func TestRunningPublishedControllerIsReplacedInPlace(t *testing.T) {
 			})
 		}
 	}
-	time.Sleep(2 * time.Second) // for what must not happen
+	time.Sleep(2 * time.Second) // gives our controller time to make unwanted writes
 	for name, phase := range all {
 		t.Run(name, func(t *testing.T) {
 			c := clusters[name]

@@ -59,7 +59,7 @@ func trainJob(annotations map[string]string) *theirs.JobSet {
 	}
 }
 
-// apply writes a JobSet in the same way as Trainer, which updates it only while it is suspended.
+// apply writes a JobSet as Trainer does, which updates it only while it is suspended.
 func (g *guest) apply(js *theirs.JobSet) {
 	g.Helper()
 	text, err := json.Marshal(js)
@@ -91,7 +91,8 @@ func TestBesideTrainJobRestartsInPlace(t *testing.T) {
 	g.awaitCondition("Failed=True/" + v1alpha2.ReachedMaxRestartsReason)
 }
 
-// A runtimePatch can add annotations to each template of a TrainJob. They only take effect on the JobSet.
+// A runtimePatch can add annotations to each template of a TrainJob. In-place restart annotations only take effect on
+// the JobSet.
 func TestBesideTrainJobWithTheAnnotationOnATemplateIsRefused(t *testing.T) {
 	for name, place := range map[string]func(*batchv1.JobTemplateSpec) *metav1.ObjectMeta{
 		"of the Job": func(job *batchv1.JobTemplateSpec) *metav1.ObjectMeta { return &job.ObjectMeta },

@@ -39,7 +39,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// installation is one of the two JobSet controllers, with everything that it needs in the cluster.
+// installation is one of the two JobSet controllers, with its definition and webhooks.
 type installation struct {
 	definition, webhooks string // files
 	address              string // of its webhooks
@@ -68,7 +68,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// take installs the definition and webhooks over the existing ones, and runs the controller.
+// take replaces the existing definition and webhooks, and runs the controller.
 func (s *site) take(i *installation) (stop func()) {
 	s.Helper()
 	for _, object := range append(documents(s.T, i.definition), documents(s.T, i.webhooks)...) {
@@ -160,7 +160,7 @@ func (s *site) runOurs(i *installation) (stop func()) {
 	return sandbox.Run(s.T, func(ctx context.Context) error { return o.Run(ctx, s.config) })
 }
 
-// submit creates a JobSet as a user would write it, without defaults, as soon as a webhook responds.
+// submit creates a JobSet without defaults, as a user would write it, as soon as the webhooks respond.
 func (s *site) submit(js *JobSet) {
 	s.Helper()
 	object := js.Namespace("default").Obj()
@@ -210,7 +210,7 @@ func (s *site) collect(name string) {
 	})
 }
 
-// panics returns the number of panics of all controllers of this process.
+// panics returns how often the controllers in this process have panicked.
 func panics(t *testing.T) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
@@ -247,7 +247,8 @@ func TestSwitchToOursAndBack(t *testing.T) {
 	s.awaitJob("second-fetch-0@0")
 	stop()
 
-	// helm uninstall keeps the definition and the configurations: see TestUninstallKeepsCRDAndWebhooks of the charts.
+	// helm uninstall keeps the definition and the webhook configurations; see TestUninstallKeepsCRDAndWebhooks in the
+	// charts.
 	bare := MakeJobSet("third").Workers(1).Namespace("default").Obj()
 	if err := s.Create(t.Context(), bare.DeepCopy()); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
 		t.Fatalf("a JobSet was created without its defaults: %v", err)
@@ -259,7 +260,7 @@ func TestSwitchToOursAndBack(t *testing.T) {
 	s.play("first-workers-0", sandbox.JobFailed)
 	s.collect("first-workers-0")
 	s.awaitJob("first-workers-0@2")
-	s.play("second-fetch-0", sandbox.JobReady(1)) // the rule is gone: all gates wait for Ready
+	s.play("second-fetch-0", sandbox.JobReady(1)) // the rule has been lost, so all gates wait for Ready
 	s.awaitJob("second-workers-0@0")
 	second := &unstructured.Unstructured{}
 	second.SetGroupVersionKind(theirs.SchemeGroupVersion.WithKind("JobSet"))

@@ -18,7 +18,7 @@ import (
 // the manager, the API server must reject the pods that need the webhook, and only those.
 func podsArePlaced(t *testing.T, k8s client.Client, stop func()) {
 	t.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "default"}} // no controller creates it here
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "default"}} // no controller creates it in this test
 	if err := client.IgnoreAlreadyExists(k8s.Create(t.Context(), account)); err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func (b *Builder) identity(rjobIndex, index int) map[string]string {
 }
 
 // jobKey hashes the namespace and the name, which together are too long for a label value. SHA-1 is the upstream
-// format; it protects nothing secret.
+// format. It is not used for security.
 func jobKey(namespace, job string) string {
 	sum := sha1.Sum([]byte(namespace + "/" + job))
 	return hex.EncodeToString(sum[:])

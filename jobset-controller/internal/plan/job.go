@@ -136,7 +136,7 @@ func pinToReservedNodes(job *batchv1.Job) {
 // from the current one. desired is the Job that the Builder would build now. A queue may have changed labels,
 // annotations, nodeSelector, tolerations and schedulingGates of the template since the Job was created.
 //
-// The three placement fields follow the JobSet exactly: merging would keep a node selector or a toleration of the last
+// The three placement fields follow the JobSet exactly: merging would keep a node selector or toleration from the last
 // admission. Labels and annotations are merged, because the API server and webhooks have added their own; the JobSet
 // takes precedence.
 func Resume(current, desired *batchv1.Job) (job *batchv1.Job, templateDiffers bool) {
@@ -171,11 +171,11 @@ func Elastic(spec *batchv1.JobSpec) bool {
 		spec.Parallelism != nil && spec.Completions != nil && *spec.Parallelism == *spec.Completions && *spec.Parallelism >= 1
 }
 
-// SparesName returns the name of the Job of a replicatedJob's spares: "<jobset>-<replicatedJob>-spares".
+// SparesName returns the name of a replicatedJob's spare Job: "<jobset>-<replicatedJob>-spares".
 func SparesName(jobSet, rjob string) string { return jobSet + "-" + rjob + "-" + coordination.Spares }
 
-// Spares builds the Job of a replicatedJob's spares, or returns nil if it has none. The pods have the template of the
-// workers, and run on nodes without other pods of the JobSet.
+// Spares builds the spare Job of a replicatedJob, or returns nil if it has no spares. The spare pods have the workers'
+// template, and run on nodes without other pods of the JobSet.
 func (b *Builder) Spares(rjobIndex int) *batchv1.Job {
 	n := int32(b.Agents.Spares(rjobIndex))
 	if n == 0 {
@@ -193,8 +193,8 @@ func (b *Builder) Spares(rjobIndex int) *batchv1.Job {
 	return job
 }
 
-// keepApart keeps a spare off the nodes of all other pods of the JobSet, because the loss of a node must not affect
-// both.
+// keepApart keeps a spare off nodes with other pods of the JobSet, because the loss of a node must not affect both a
+// worker and its spare.
 func keepApart(js *v1alpha2.JobSet, pod *corev1.PodSpec) {
 	anti := AntiAffinity(pod)
 	anti.RequiredDuringSchedulingIgnoredDuringExecution = append(anti.RequiredDuringSchedulingIgnoredDuringExecution, corev1.PodAffinityTerm{
@@ -213,8 +213,8 @@ func AntiAffinity(pod *corev1.PodSpec) *corev1.PodAntiAffinity {
 // ClaimName returns "<template>-<jobset>".
 func ClaimName(template, jobSet string) string { return template + "-" + jobSet }
 
-// Claims builds the PersistentVolumeClaims shared by the pods of a JobSet. The JobSet owns those that are deleted with
-// it. Those that are retained are found by name.
+// Claims builds the PersistentVolumeClaims shared by the pods of a JobSet. Claims that are deleted with the JobSet are
+// owned by it. Claims that are retained are found by name.
 func Claims(js *v1alpha2.JobSet) []*corev1.PersistentVolumeClaim {
 	var claims []*corev1.PersistentVolumeClaim
 	for i := range js.Spec.VolumeClaimPolicies {

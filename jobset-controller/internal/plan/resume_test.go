@@ -16,7 +16,7 @@ func toleration(key string) corev1.Toleration {
 	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](30)}
 }
 
-// suspendedJob returns a Job as it was built, with the additions that an API server makes to its pod template.
+// suspendedJob returns a Job as the Builder built it, with the additions that an API server makes to its pod template.
 func suspendedJob(js *JobSet) *batchv1.Job {
 	job := build(js, 0, 0)
 	job.Spec.Suspend = ptr.To(true)

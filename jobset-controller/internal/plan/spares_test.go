@@ -39,8 +39,8 @@ func TestSpares(t *testing.T) {
 	}
 }
 
-// Workers of a replicatedJob without spares must be able to reach a worker that runs in a spare of another one. A Job that
-// is recreated after the spares were turned off replaces one whose slots may be in spares.
+// Workers of a replicatedJob without spares must be able to reach a worker that runs in a spare of another one. If a
+// Job is recreated after the spares were removed, its slots may still be in spares.
 func TestWorkersFollowTheSlotsOfOthers(t *testing.T) {
 	js := oneAnnotation().Entry("leader", 1, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Annotations = map[string]string{v1alpha2.SparesKey: "1"}
@@ -74,7 +74,7 @@ func wantSlots(t *testing.T, job *batchv1.Job, want string) {
 	}
 }
 
-// The placement that the template requests also applies to spares, both among themselves and relative to the workers.
+// The template's placement constraints also apply to spares, both among themselves and relative to the workers.
 func TestSparesAreSpreadAsTheirTemplateAsks(t *testing.T) {
 	js := oneAnnotation().Annotation(v1alpha2.SparesKey, "2")
 	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template

@@ -47,7 +47,7 @@ func restarted(n int32) func(*corev1.Pod) {
 func deleted(pod *corev1.Pod) { pod.DeletionTimestamp = ptr.To(metav1.Now()) }
 
 func TestAttempts(t *testing.T) {
-	// The JobSet has one Job with three pods.
+	// outcome is the expected result for a JobSet with one Job of three pods.
 	type outcome struct {
 		Previous, Current int32 // -1 for none
 		Fails, Restarting bool

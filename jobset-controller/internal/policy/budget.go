@@ -29,7 +29,8 @@ func BudgetUsed(js *v1alpha2.JobSet) float64 {
 	return min(1, float64(used)/float64(limit))
 }
 
-// attemptsUsed returns the restarts of the upstream strategy InPlaceRestart, without recreations that do not count.
+// attemptsUsed returns the number of restarts with the upstream strategy InPlaceRestart, without recreations that do
+// not count.
 func attemptsUsed(status *v1alpha2.JobSetStatus) int32 {
 	uncounted := max(0, status.Restarts-status.RestartsCountTowardsMax)
 	return ptr.Deref(status.CurrentInPlaceRestartAttempt, 0) - uncounted
@@ -42,12 +43,12 @@ func SuspendCause(generation int64) string { return fmt.Sprintf("suspend/%d", ge
 // value of status.restarts after the restart.
 func RestartCause(restarts int32) string { return fmt.Sprintf("%s%d", RestartCausePrefix, restarts) }
 
-// RestartCausePrefix is the common prefix of these causes.
+// RestartCausePrefix is the common prefix of the causes that RestartCause returns.
 const RestartCausePrefix = "recreate/"
 
 // Charged returns how many restarts have been counted against the budget. With in-place restarts, three programs count
-// restarts, and each of them eventually learns of the others' restarts, so the largest number is correct. It includes
-// the base of the epoch, which is written first.
+// restarts, and each of them eventually includes the restarts that the others counted, so the largest number is
+// correct. It includes the base of the epoch, which is written first.
 func Charged(status *v1alpha2.JobSetStatus, p InPlace, current epoch.Record) int32 {
 	if !p.Enabled {
 		return Counted(status)
@@ -56,8 +57,8 @@ func Charged(status *v1alpha2.JobSetStatus, p InPlace, current epoch.Record) int
 }
 
 // inPlaceBudget fails a JobSet whose in-place restarts exceed the limit of the failure policy. They are counted in an
-// annotation (JobSet KEP-876), or by the attempts of restartStrategy InPlaceRestart. Recreations that do not count also
-// made pods join another attempt, so they are subtracted.
+// annotation (JobSet KEP-876), or by the attempts of restartStrategy InPlaceRestart. Recreations that do not count
+// towards maxRestarts also increase the attempts, so they are subtracted.
 func inPlaceBudget(f Facts) Decision {
 	restarts, budget := f.InPlace.Restarts, Budget(f.Spec)
 	if f.Attempts != nil {
@@ -84,21 +85,21 @@ func Budget(spec *v1alpha2.JobSetSpec) restart.Budget {
 // RecreationCause is the cause kind of a recreation decided by the failure policy.
 const RecreationCause = "policy"
 
-// Recreation is what the controller knows about a recreation of all Jobs. Unknown times are zero: a controller that was
-// restarted in the meantime knows only when the recreation was decided.
+// Recreation holds what the controller knows about a recreation of all Jobs. Unknown times are zero: a controller that
+// has restarted since then knows only when the recreation was decided.
 type Recreation struct {
 	FailedAt  time.Time // failure of the Job that caused it
 	DecidedAt time.Time
 	DownAt    time.Time // when the last old Job was gone
 	Counted   bool
-	// Culprit has the worker that made a Job fail, its pod and its node, and how it exited. Any of it may be missing,
+	// Culprit describes the worker that made a Job fail: its pod, its node, and how it exited. Fields may be empty,
 	// because the pods may be gone.
 	Culprit history.Entry
 }
 
-// Account returns the history entry of a completed recreation. It is numbered like the entry of a recreated group: each
-// recreation opens an epoch. Unknown phases have zero duration, and the remaining time is attributed to the start of
-// the new workers, so that the sum is the outage.
+// Account returns the history entry of a completed recreation. It is numbered like the entry of a recreated group, in
+// which each recreation opens an epoch. Unknown phases have zero duration, and the remaining time is attributed to the
+// start of the new workers, so that the sum is the outage.
 func (r Recreation) Account(restarts int32, end time.Time) history.Entry {
 	e := r.Culprit
 	e.Attempt, e.Kind, e.Counted, e.Cause.Kind = history.Attempt{Epoch: int64(restarts) + 1}, history.Recreation, r.Counted, RecreationCause

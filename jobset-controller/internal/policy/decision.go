@@ -11,15 +11,15 @@ import (
 type Outcome int
 
 const (
-	// Continue leaves the JobSet as it is.
+	// Continue leaves the JobSet unchanged.
 	Continue Outcome = iota
-	// Complete finishes it successfully.
+	// Complete marks the JobSet as completed.
 	Complete
-	// Fail finishes it as failed.
+	// Fail marks the JobSet as failed.
 	Fail
-	// Restart recreates all its Jobs.
+	// Restart recreates all Jobs of the JobSet.
 	Restart
-	// RestartJobs recreates some of its Jobs.
+	// RestartJobs recreates some Jobs of the JobSet.
 	RestartJobs
 )
 
@@ -28,8 +28,8 @@ type Decision struct {
 	Outcome Outcome
 	// Reason and Message are used for the condition that becomes True.
 	Reason, Message string
-	// Rulings lists the failed Jobs on which the decision is based, the first one first. For a restart, they name its
-	// rules.
+	// Rulings lists the rulings for the failed Jobs on which the decision is based. The first one led to the decision.
+	// For a restart, they name the rules that caused it.
 	Rulings []Ruling
 }
 
@@ -65,8 +65,8 @@ func Decide(f Facts) Decision {
 	return Decision{}
 }
 
-// Features holds the upstream controller's feature gates that affect decisions. As upstream, all of them are off by
-// default.
+// Features holds the upstream controller's feature gates that affect decisions. As in the upstream controller, all of
+// them are disabled by default.
 type Features struct {
 	// RestartJob allows rules of the failure policy to restart single Jobs.
 	RestartJob bool

@@ -35,8 +35,8 @@ func failure(f Facts) Decision {
 // forAll returns the effect of a ruling on the whole JobSet.
 func forAll(f Facts, r Ruling) Decision {
 	charged := Charged(f.Status, f.InPlace, f.Epoch)
-	// A crash between writing the epoch and the status leaves a restart that was counted but not started. It is not
-	// counted again.
+	// After a crash between the writes of the epoch and the status, a restart has been counted but not started. It is
+	// not counted again.
 	begun := f.InPlace.Enabled && f.Epoch.Cause == RestartCause(f.Status.Restarts+1)
 	switch {
 	case r.Action == v1alpha2.FailJobSet:
@@ -110,8 +110,8 @@ func (r Ruling) Counts() bool {
 	return r.Action != v1alpha2.RestartJobSetAndIgnoreMaxRestarts && r.Action != v1alpha2.RestartJobAndIgnoreMaxRestarts
 }
 
-// reason omits a name that a condition's reason cannot include. Admission rejects such names; they occur in JobSets that
-// were not validated.
+// reason returns the condition's reason for the ruling. It omits a rule name that a reason cannot contain. Admission
+// rejects such names, but they can occur in JobSets that were not validated.
 func (r Ruling) reason() string {
 	if len(r.Rule) > MaxRuleName || !RuleNamePattern.MatchString(r.Rule) {
 		return v1alpha2.DefaultFailurePolicyReason
@@ -130,9 +130,9 @@ func RestartsOneJob(action v1alpha2.FailurePolicyAction) bool {
 	return action == v1alpha2.RestartJob || action == v1alpha2.RestartJobAndIgnoreMaxRestarts
 }
 
-// judge returns, for each failed Job, the first rule that matches it; without a match it is a restart of all Jobs. The
-// Jobs must be sorted by time of failure. The rulings are sorted by rule, and then by time. A rule with maxRestarts no
-// longer matches once it has caused that many restarts.
+// judge returns a ruling for each failed Job, based on the first rule that matches it. If no rule matches, the ruling
+// is a restart of all Jobs. The Jobs must be sorted by time of failure. The rulings are sorted by rule, and then by
+// time. A rule with maxRestarts no longer matches once it has caused that many restarts.
 func judge(f Facts, failed []*batchv1.Job) []Ruling {
 	var rulings []Ruling
 	rules := f.Spec.FailurePolicy.Rules
@@ -202,7 +202,7 @@ func matches(rule *v1alpha2.FailurePolicyRule, job *batchv1.Job) bool {
 		hasMessage(rule.OnJobFailureMessagePatterns, c.Message)
 }
 
-// includes reports whether a list contains a value. An empty list stands for all values.
+// includes reports whether a list contains a value. An empty list includes all values.
 func includes(list []string, value string) bool {
 	return len(list) == 0 || slices.Contains(list, value)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// InPlace is the content of a JobSet's annotations for in-place restarts.
+// InPlace holds the values of a JobSet's annotations for in-place restarts.
 type InPlace struct {
 	// Enabled is true if the JobSet has a valid inplace-timeout.
 	Enabled bool
@@ -45,7 +45,8 @@ func ReadInPlace(annotations map[string]string) InPlace {
 	return p
 }
 
-// optIn reads the duration by which a JobSet enables a feature. It returns 0 if the annotation is missing or invalid.
+// optIn reads the annotation with the duration that enables a feature of a JobSet. It returns 0 if the annotation is
+// missing or invalid.
 func optIn(rule grace.Rule, annotations map[string]string, problems *field.ErrorList) time.Duration {
 	d := parse(rule, annotations, problems)
 	if value, found := annotations[rule.Name]; found && strings.TrimSpace(value) == "" {
@@ -57,14 +58,14 @@ func optIn(rule grace.Rule, annotations map[string]string, problems *field.Error
 // formingRule has a long default, because a node may have to pull an image of tens of gigabytes.
 var formingRule = grace.Rule{Name: v1alpha2.FormingTimeoutKey, Default: 30 * time.Minute, Minimum: time.Second}
 
-// delayRule has a default with which 20 restarts of a worker that always fails take several minutes, and a maximum that
-// exceeds any useful delay.
+// delayRule has a default with which 20 restarts of a worker that always fails take several minutes, and a maximum
+// beyond any useful delay.
 var delayRule = grace.Rule{Name: v1alpha2.MaxRestartDelayKey, Default: 32 * time.Second, Maximum: 24 * time.Hour}
 
 // nodeLostRule has a minimum, because a node may temporarily become not ready.
 var nodeLostRule = grace.Rule{Name: v1alpha2.NodeLostAfterKey, Minimum: 10 * time.Second}
 
-// parse returns the default for an invalid value.
+// parse reads a duration annotation. It adds a problem and returns the default if the value is invalid.
 func parse(rule grace.Rule, annotations map[string]string, problems *field.ErrorList) time.Duration {
 	value := annotations[rule.Name]
 	d, err := rule.Parse(value)

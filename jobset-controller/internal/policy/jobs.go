@@ -27,7 +27,7 @@ type Jobs struct {
 	// Succeeded and Failed list finished Jobs of the current attempt, and those certain to fail. See FailureOf.
 	Succeeded []*batchv1.Job
 	Failed    []*batchv1.Job
-	// Spares lists the Jobs of spares of the current attempt, in any state. They only make up for missing pods.
+	// Spares lists the spare Jobs of the current attempt, in any state. They only make up for missing pods.
 	Spares []*batchv1.Job
 	Names  map[string]bool
 }
@@ -44,19 +44,19 @@ func SortJobs(jobs []batchv1.Job, status *v1alpha2.JobSetStatus, current epoch.R
 	return sorted
 }
 
-// CurrentJobs returns the Jobs of the current attempt that are not being deleted: a deleted Job is recreated, and all
-// of its workers run again.
+// CurrentJobs returns the Jobs of the current attempt that are not being deleted. It omits Jobs that are being deleted,
+// because they are recreated, and all of their workers run again.
 func CurrentJobs(js *v1alpha2.JobSet, jobs []batchv1.Job, current epoch.Record) []*batchv1.Job {
 	return slices.DeleteFunc(SortJobs(jobs, &js.Status, current).Current(), func(job *batchv1.Job) bool { return !job.DeletionTimestamp.IsZero() })
 }
 
-// Current returns the Jobs of the current attempt without those of spares.
+// Current returns the Jobs of the current attempt, except spare Jobs.
 func (j Jobs) Current() []*batchv1.Job { return slices.Concat(j.Active, j.Succeeded, j.Failed) }
 
 // FinishedInSpares returns the Jobs that are unfinished although all workers of their replicatedJob have finished, some
-// of them in spares. The pods that replace theirs may never start. A pod without a worker exits with code 0 only when
-// all workers have finished. All workers have therefore finished once as many pods, spares included, have succeeded as
-// there are workers.
+// of them in spares. The pods that replaced the workers' original pods may never start. A pod without a worker exits
+// with code 0 only when all workers have finished. All workers have therefore finished once as many pods, spares
+// included, have succeeded as there are workers.
 func FinishedInSpares(spec *v1alpha2.JobSetSpec, jobs Jobs) []*batchv1.Job {
 	missing := map[string]int32{} // by replicatedJob
 	for i := range spec.ReplicatedJobs {
@@ -76,7 +76,7 @@ func FinishedInSpares(spec *v1alpha2.JobSetSpec, jobs Jobs) []*batchv1.Job {
 	})
 }
 
-// WithSucceeded returns the Jobs with some of the active ones counted as succeeded.
+// WithSucceeded returns the Jobs with the given active ones moved to Succeeded.
 func (j Jobs) WithSucceeded(done []*batchv1.Job) Jobs {
 	j.Active = slices.DeleteFunc(slices.Clone(j.Active), func(job *batchv1.Job) bool { return slices.Contains(done, job) })
 	j.Succeeded = slices.Concat(j.Succeeded, done)
@@ -111,17 +111,17 @@ func number(job *batchv1.Job, label string) int32 {
 	return int32(n)
 }
 
-// FailureOf returns the condition that shows that a Job has failed, or will have failed once its pods are gone, or nil
-// if there is none. Recovery does not wait for the pods: in a large Job, terminating them takes longer than everything
-// else.
+// FailureOf returns the condition which shows that a Job has failed, or will fail once its pods are gone. It returns
+// nil if there is none. Recovery does not wait for the pods, because terminating the pods of a large Job takes longer
+// than the rest of the recovery.
 func FailureOf(job *batchv1.Job) *batchv1.JobCondition {
 	return cmp.Or(condition(job, batchv1.JobFailed), condition(job, batchv1.JobFailureTarget))
 }
 
 // failedByDeletion reports whether a Job failed because it is being deleted. When a Job is deleted in the foreground,
 // its pods are killed first, and the Job controller counts them as failures. The Job will be recreated, and no restart
-// is counted. Both times have a resolution of one second. If they are equal, the deletion is considered to be the
-// earlier one, unless the Job is deleted because it has failed.
+// is counted. Both times have a resolution of one second. If they are equal, the deletion is assumed to have come
+// first, unless the Job is deleted because it has failed.
 func failedByDeletion(job *batchv1.Job) bool {
 	if job.DeletionTimestamp == nil {
 		return false
@@ -151,8 +151,8 @@ func condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCond
 // stuckPodRule has no default; see optIn.
 var stuckPodRule = grace.Rule{Name: v1alpha2.StuckPodTimeoutKey, Minimum: time.Second}
 
-// StuckPodTimeout returns how long after its grace period a pod may be terminating on a dead node, or 0 if the JobSet
-// does not set a valid limit.
+// StuckPodTimeout returns how long a pod on a dead node may remain Terminating after its grace period, or 0 if the
+// JobSet does not set a valid limit.
 func StuckPodTimeout(annotations map[string]string, problems *field.ErrorList) time.Duration {
 	return optIn(stuckPodRule, annotations, problems)
 }
@@ -215,7 +215,7 @@ func (t tallies) countUnfinished(jobs Jobs) {
 	})
 }
 
-// creditPassed counts Jobs that no longer exist as succeeded if a later stage that waited for their success has
+// creditPassed counts Jobs that no longer exist as succeeded if a later stage that waited for them to succeed has
 // started. A finished Job that a user deletes is not run again while the next stage is running.
 func (t tallies) creditPassed(spec *v1alpha2.JobSetSpec, jobs Jobs) {
 	passed := passed(spec, jobs)
@@ -233,9 +233,8 @@ func (t tallies) creditPassed(spec *v1alpha2.JobSetSpec, jobs Jobs) {
 	}
 }
 
-// missingPods returns by how much the number of ready and succeeded pods falls short of the number that may run at the
-// same time. started is false for a suspended Job. The pod counts in its status are outdated until the Job controller
-// has processed its resumption.
+// missingPods returns how many pods that may run at the same time are neither ready nor succeeded. started is false for
+// a suspended Job. The pod counts in its status are outdated until the Job controller has processed its resumption.
 func missingPods(job *batchv1.Job) (missing int32, started bool) {
 	if ptr.Deref(job.Spec.Suspend, false) || ReportedSuspended(job) {
 		return 0, false

@@ -27,7 +27,8 @@ func JobRestarts(status *v1alpha2.JobSetStatus) map[string][]int32 {
 	return restarts
 }
 
-// outdated reports whether a Job of a replicatedJob with these restarts has been replaced since it was created.
+// outdated reports whether a Job has been replaced since it was created, given the restarts of its replicatedJob's
+// Jobs.
 func outdated(job *batchv1.Job, restarts []int32) bool {
 	index := number(job, v1alpha2.JobIndexKey)
 	return index >= 0 && int(index) < len(restarts) && number(job, v1alpha2.JobRestartsKey) < restarts[index]
@@ -88,11 +89,11 @@ func UsesAttempts(spec *v1alpha2.JobSetSpec) bool {
 	return spec.FailurePolicy != nil && spec.FailurePolicy.RestartStrategy == v1alpha2.InPlaceRestart
 }
 
-// Attempts is what the pods of a JobSet report.
+// Attempts summarizes the attempts that the pods of a JobSet report.
 type Attempts struct {
 	// Expected is how many pods must report the same attempt before their workers run.
 	Expected int64
-	// Said lists the attempts of pods that are running or will run, and report one.
+	// Said lists the attempts reported by pods that are running or will run.
 	Said []int32
 	// Highest is the highest attempt, or -1 if there is none.
 	Highest int32
@@ -100,7 +101,7 @@ type Attempts struct {
 	ContainerRestarts int32
 }
 
-// ReadAttempts reads the pods of current Jobs. It ignores others, regardless of their labels.
+// ReadAttempts reads the attempts of pods of current Jobs. It ignores other pods, regardless of their labels.
 func ReadAttempts(spec *v1alpha2.JobSetSpec, jobs Jobs, pods []corev1.Pod) Attempts {
 	a := Attempts{Expected: Workers(spec), Highest: -1}
 	current := map[types.UID]bool{}

@@ -97,7 +97,7 @@ func StartupWaits(spec *v1alpha2.JobSetSpec) []v1alpha2.WaitForReplicatedJobsSta
 }
 
 // Blocker returns the first replicatedJob that delays an ordered start, and the status that it has not reached yet. The
-// last one must be ready. Both are empty if no replicatedJob delays the start.
+// last replicatedJob must become ready. Both results are empty if no replicatedJob delays the start.
 func Blocker(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) (rjob string, wait v1alpha2.WaitForReplicatedJobsStatus) {
 	for i, wait := range StartupWaits(spec) {
 		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).reached(wait) {
@@ -107,10 +107,11 @@ func Blocker(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus)
 	return "", ""
 }
 
-// progress is what a replicatedJob has reached.
+// progress records which states a replicatedJob has reached.
 type progress struct{ finished, ready, complete bool }
 
-// progressOf counts failed Jobs as finished but not as ready: how to handle them is up to the failure policy.
+// progressOf returns the progress of a replicatedJob. Failed Jobs count as finished but not as ready, because the
+// failure policy decides how to handle them.
 func progressOf(replicas int32, s v1alpha2.ReplicatedJobStatus) progress {
 	return progress{
 		finished: s.Ready+s.Succeeded+s.Failed >= replicas,
@@ -126,8 +127,8 @@ func (p progress) reached(wait v1alpha2.WaitForReplicatedJobsStatus) bool {
 	return p.ready
 }
 
-// dependenciesMet returns false for a name that no earlier replicatedJob has. For Ready, failed Jobs count as well, as
-// they do in the upstream controller.
+// dependenciesMet reports whether all dependencies have reached the required status. A dependency without an earlier
+// replicatedJob of that name is not met. For Ready, failed Jobs count as well, as they do in the upstream controller.
 func dependenciesMet(dependencies []v1alpha2.DependsOn, reached map[string]progress) bool {
 	for _, d := range dependencies {
 		p := reached[d.Name]

@@ -75,7 +75,7 @@ func TestDeletedJobOfAPassedStageCountsAsSucceeded(t *testing.T) {
 	for name, c := range map[string]struct {
 		js   *JobSet
 		jobs []*Job
-		want []int32 // succeeded counts of a, b and c
+		want []int32 // number of succeeded Jobs of a, b and c
 	}{
 		"the next stage is running":                                  {ordered, []*Job{a, running}, []int32{2, 0, 0}},
 		"the next stage is running, and no Job of the stage is left": {ordered, []*Job{running}, []int32{2, 0, 0}},

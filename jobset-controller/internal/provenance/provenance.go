@@ -1,6 +1,6 @@
 // Package provenance distinguishes annotations that programs wrote on a JobSet, or on a Job without one, from copies of
-// them. A manifest that was read from a cluster contains what was written for its JobSet: if it were submitted again
-// unchanged, the restarts of the old JobSet would count.
+// them. A manifest that was read from a cluster contains annotations that were written for its JobSet. If it were
+// submitted again unchanged, the restarts of the old JobSet would count.
 package provenance
 
 import (
@@ -17,14 +17,14 @@ import (
 // storeUser is set by the orchestrator, see its package credentials.
 const storeUser = "holdfast.dev/store-user"
 
-// written lists all annotations that the manager and the orchestrator set on JobSets. Those set by the webhook are
-// derived from the spec.
+// written lists all annotations that the manager and the orchestrator set on JobSets. It does not list annotations set
+// by the webhook, because they are derived from the spec.
 var written = []string{
 	v1alpha2.WrittenForKey, epoch.Annotation, history.Annotation, recovering.Annotation, v1alpha2.InPlaceRestartsKey, storeUser, v1alpha2.LedByKey,
 }
 
-// Stamp records in the annotations of a JobSet or a Job which object they belong to. Every program that sets one of
-// these annotations must stamp it. Owners of other kinds have no stamp.
+// Stamp records in the annotations of a JobSet or a Job the object to which they belong. Every program that sets one of
+// the written annotations must call it. Owners of other kinds have no stamp.
 func Stamp(owner metav1.Object, annotations map[string]string) {
 	switch owner.(type) {
 	case *v1alpha2.JobSet, *batchv1.Job:
@@ -46,8 +46,8 @@ func Drop(annotations map[string]string) {
 	}
 }
 
-// DropOfJob removes the annotations that programs wrote on a Job without a JobSet. On other owners, the number of
-// restarts is set by users.
+// DropOfJob removes the annotations that programs wrote on a Job without a JobSet. These include MaxRestartsKey, which
+// users set on owners of other kinds.
 func DropOfJob(annotations map[string]string) {
 	Drop(annotations)
 	delete(annotations, v1alpha2.MaxRestartsKey)

@@ -1,6 +1,6 @@
 // Package validation finds invalid fields of a JobSet, and returns their path and a message that describes a valid
 // value. It performs no I/O. The webhook rejects faults that a request introduces. The controller reports faults that
-// existed before the rules did.
+// are older than the rules.
 package validation
 
 import (
@@ -18,7 +18,7 @@ import (
 type Problems struct {
 	// Disabled lists fields that require a feature gate that is disabled.
 	Disabled field.ErrorList
-	// Blocking lists faults that leave it unclear what starts when. If this list or Disabled contains any faults,
+	// Blocking lists faults that make it unclear which Jobs start when. If this list or Disabled contains any faults,
 	// nothing is started.
 	Blocking field.ErrorList
 	// Other lists all other faults. The rest of the spec is applied.
@@ -30,7 +30,7 @@ func (p Problems) All() field.ErrorList { return slices.Concat(p.Disabled, p.Blo
 // Stops reports whether nothing can be started.
 func (p Problems) Stops() bool { return len(p.Disabled)+len(p.Blocking) > 0 }
 
-// Of returns the faults of a JobSet, without reference to other objects.
+// Of returns the faults of a JobSet that can be found without reading other objects.
 func Of(js *v1alpha2.JobSet, features policy.Features) Problems {
 	c := &checked{name: cmp.Or(js.Name, js.GenerateName+generatedSuffix), jobSet: js, spec: &js.Spec, path: field.NewPath("spec")}
 	return Problems{

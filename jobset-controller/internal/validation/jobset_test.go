@@ -39,7 +39,7 @@ func job(change func(*batchv1.JobSpec)) func(*v1alpha2.ReplicatedJob) {
 	return func(e *v1alpha2.ReplicatedJob) { change(&e.Template.Spec) }
 }
 
-// volumes returns a JobSet with claims with these names. Its first replicatedJob mounts "data".
+// volumes returns a JobSet with volume claims of the given names. Its first replicatedJob mounts "data".
 func volumes(names ...string) *JobSet {
 	return spec(func(s *v1alpha2.JobSetSpec) {
 		s.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data"}}
@@ -70,7 +70,7 @@ const (
 
 var long = strings.Repeat("x", 60)
 
-// The test compares each message literally, because users search for it.
+// The test compares the full text of each message, because users search for it.
 func TestJobSet(t *testing.T) {
 	cases := map[string]struct {
 		js       *JobSet

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// coordinator requires a pod that will exist, and whose name is known in advance and fits into a label.
+// coordinator checks that the coordinator pod will exist, and that its name is known in advance and fits into a label.
 func (c *checked) coordinator() field.ErrorList {
 	coordinator, path := c.spec.Coordinator, c.path.Child("coordinator")
 	if coordinator == nil {
@@ -93,8 +93,8 @@ func (c *checked) spares() field.ErrorList {
 	return errs
 }
 
-// inPlaceRestart checks the requirements of the agents of restartStrategy InPlaceRestart: pods that stay and that start
-// together.
+// inPlaceRestart checks that restartStrategy InPlaceRestart is usable: its agents require pods that are kept and that
+// start together.
 func (c *checked) inPlaceRestart() field.ErrorList {
 	if !policy.UsesAttempts(c.spec) {
 		return nil
@@ -106,7 +106,7 @@ func (c *checked) inPlaceRestart() field.ErrorList {
 	return errs
 }
 
-// inPlaceAlone rejects settings that cannot be combined with this strategy.
+// inPlaceAlone rejects settings that cannot be combined with restartStrategy InPlaceRestart.
 func (c *checked) inPlaceAlone() field.ErrorList {
 	var errs field.ErrorList
 	path := c.path.Child("failurePolicy", "restartStrategy")

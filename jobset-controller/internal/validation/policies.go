@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// network checks the name of the headless Service. The default is the name of the JobSet, which is checked together
-// with the names of the Jobs.
+// network checks the name of the headless Service. The default is the name of the JobSet, which jobNames checks as part
+// of the Jobs' names.
 func (c *checked) network() field.ErrorList {
 	if c.spec.Network == nil || c.spec.Network.Subdomain == "" {
 		return nil
@@ -79,7 +79,7 @@ func (c *checked) rule(rule *v1alpha2.FailurePolicyRule, path *field.Path) field
 	return errs
 }
 
-// countable checks that the status has enough room for the counters.
+// countable checks that the status has room for a restart counter for each Job.
 func (c *checked) countable(path *field.Path, action v1alpha2.FailurePolicyAction) field.ErrorList {
 	for i := range c.spec.ReplicatedJobs {
 		if c.spec.ReplicatedJobs[i].Replicas > policy.MaxSingleRestarts {
@@ -163,7 +163,7 @@ func (c *checked) ruleTarget(path *field.Path, name string, again bool) field.Er
 	return nil
 }
 
-// unnamed rejects replicatedJobs that no rule names, because their gate would be unintentional.
+// unnamed rejects replicatedJobs that no rule names, because the user may not have intended their default gate.
 func (c *checked) unnamed(path *field.Path, named map[string]bool) field.ErrorList {
 	var errs field.ErrorList
 	for i := range len(c.spec.ReplicatedJobs) - 1 {

@@ -68,12 +68,12 @@ func names(js *v1alpha2.JobSet) []string {
 	return all
 }
 
-// change describes what an update may change in a replicatedJob.
+// change describes which parts of a replicatedJob an update may change.
 type change struct {
 	// suspended is true if the JobSet is suspended before or after the update: a queue changes the pod template in the
 	// request that resumes the JobSet, and reverts that in the request that suspends it.
 	suspended bool
-	// elastic allows sizes to change, unless the JobSet has finished.
+	// elastic allows the size to change, unless the JobSet has finished.
 	elastic, finished bool
 }
 
@@ -107,7 +107,7 @@ func withDefaults(rjob *v1alpha2.ReplicatedJob) *v1alpha2.ReplicatedJob {
 	filled := rjob.DeepCopy()
 	filled.GroupName = cmp.Or(filled.GroupName, plan.DefaultGroup)
 	plan.Defaults(&filled.Template.Spec)
-	delete(filled.Template.Annotations, v1alpha2.SparesKey) // their number may change at any time
+	delete(filled.Template.Annotations, v1alpha2.SparesKey) // the number of spares may change at any time
 	return filled
 }
 
@@ -122,7 +122,7 @@ func resized(old, now *batchv1.JobSpec) bool {
 	return indexedJobs && !(equality.Semantic.DeepEqual(old.Parallelism, now.Parallelism) && equality.Semantic.DeepEqual(old.Completions, now.Completions))
 }
 
-// resize checks a change in size: the Job API requires that both numbers change together.
+// resize checks a change of a Job's size. The Job API requires that parallelism and completions change together.
 func (c change) resize(path *field.Path, job *batchv1.JobSpec) field.ErrorList {
 	if c.finished {
 		return field.ErrorList{field.Forbidden(path, "Cannot mutate parallelism or completions when JobSet is in a terminal state (Completed or Failed)")}

@@ -32,7 +32,7 @@ import (
 // +kubebuilder:webhook:path=/validate-jobset-x-k8s-io-v1alpha2-jobset,mutating=false,failurePolicy=fail,sideEffects=None,groups=jobset.x-k8s.io,resources=jobsets,verbs=create;update,versions=v1alpha2,name=vjobset.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 
 // RegisterJobSet serves validation and defaulting of JobSets, for a manager with these agents and features. live reads
-// from the cluster.
+// from the API server.
 func RegisterJobSet(mgr ctrl.Manager, live client.Reader, agents inject.Settings, features policy.Features) error {
 	validator := jobSets{agents: agents, features: features, live: live}
 	return ctrl.NewWebhookManagedBy(mgr, &v1alpha2.JobSet{}).WithValidator(validator).WithDefaulter(defaults{}).Complete()
@@ -54,8 +54,8 @@ func (v jobSets) ValidateCreate(ctx context.Context, js *v1alpha2.JobSet) (admis
 	return warnings, invalid(js, append(errs, claims...))
 }
 
-// ValidateUpdate rejects forbidden changes, and faults that the update introduces. Existing faults are ignored:
-// otherwise a JobSet that is older than a rule could not be finished or deleted.
+// ValidateUpdate rejects forbidden changes, and faults that the update introduces. It ignores existing faults.
+// Otherwise, a JobSet that was created before a rule existed could not be finished or deleted.
 func (v jobSets) ValidateUpdate(_ context.Context, old, js *v1alpha2.JobSet) (admission.Warnings, error) {
 	before, saidBefore := v.validate(old)
 	errs, warnings := v.validate(js)
@@ -96,8 +96,8 @@ func invalid(js *v1alpha2.JobSet, errs field.ErrorList) error {
 // +kubebuilder:webhookconfiguration:mutating=false,name=jobset-validating-webhook-configuration
 // +kubebuilder:webhookconfiguration:mutating=true,name=jobset-mutating-webhook-configuration
 
-// claims checks existing volume claims. They may be reused if they match the template and are not expected to be
-// deleted with this JobSet. A JobSet whose name is not known yet has no claims.
+// claims checks existing volume claims. The JobSet may reuse them if they match the template and the policy retains
+// them. A JobSet whose name is not known yet has no claims.
 func (v jobSets) claims(ctx context.Context, js *v1alpha2.JobSet) (field.ErrorList, error) {
 	var errs field.ErrorList
 	if v.live == nil || js.Name == "" {
@@ -179,8 +179,8 @@ func fill(spec *v1alpha2.JobSetSpec) {
 	}
 }
 
-// restore restores what the client has dropped because its types lack it, and what programs wrote if the manifest of
-// another JobSet was applied.
+// restore restores fields that the client has dropped because its types lack them. It also restores annotations that
+// programs wrote, if the manifest of another JobSet was applied.
 func restore(raw []byte, js *v1alpha2.JobSet) error {
 	var old v1alpha2.JobSet
 	if err := yaml.Unmarshal(raw, &old); err != nil {
@@ -193,8 +193,8 @@ func restore(raw []byte, js *v1alpha2.JobSet) error {
 	return nil
 }
 
-// carry restores what a copy made by MultiKueue lacks, and records what another copy would lack. MultiKueue creates its
-// copies with the upstream types, which keep all annotations.
+// carry restores parts of the spec that a copy made by MultiKueue lacks, and records parts that another copy would
+// lack. MultiKueue creates its copies with the upstream types, which keep all annotations.
 func carry(js *v1alpha2.JobSet) error {
 	if text, found := js.Annotations[v1alpha2.CarriedSpecKey]; found && js.Labels[v1alpha2.MultiKueueOriginLabel] != "" {
 		var carried v1alpha2.JobSetSpec
@@ -206,8 +206,8 @@ func carry(js *v1alpha2.JobSet) error {
 	return note(js)
 }
 
-// giveBack sets what is missing from the spec. These parts of the spec are immutable, so they cannot have been removed
-// intentionally.
+// giveBack sets the carried parts that are missing from the spec. These parts of the spec are immutable, so they cannot
+// have been removed intentionally.
 func giveBack(from, to *v1alpha2.JobSetSpec) {
 	if policy.InOrder(to) && from.StartupPolicy != nil && len(to.StartupPolicy.Rules) == 0 {
 		to.StartupPolicy.Rules = from.StartupPolicy.Rules
@@ -225,8 +225,8 @@ func giveBack(from, to *v1alpha2.JobSetSpec) {
 	}
 }
 
-// note writes the policies to the annotation if they have parts that do not exist in the upstream types, and removes it
-// otherwise.
+// note writes the policies to the annotation if they have parts that do not exist in the upstream types. Otherwise, it
+// removes the annotation.
 func note(js *v1alpha2.JobSet) error {
 	startup, failure := js.Spec.StartupPolicy, js.Spec.FailurePolicy
 	limits := func(rule v1alpha2.FailurePolicyRule) bool { return rule.MaxRestarts != nil }

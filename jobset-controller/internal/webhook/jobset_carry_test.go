@@ -13,14 +13,14 @@ import (
 const carriedText = `{"failurePolicy":{"rules":[{"name":"q","action":"RestartJobSet"},{"name":"r","action":"RestartJobSet","maxRestarts":2}]},` +
 	`"startupPolicy":{"startupPolicyOrder":"InOrder","rules":[{"targetReplicatedJobs":["a"],"waitForReplicatedJobsStatus":"Succeeded"}]}}`
 
-// whole returns a JobSet with everything that does not exist in the upstream types.
+// whole returns a JobSet that sets all fields that do not exist in the upstream types.
 func whole() *JobSet {
 	return MakeJobSet("a").Entry("a", 1).Entry("b", 1).WaitFor(v1alpha2.WaitForSucceeded, "a").
 		Rule(v1alpha2.FailurePolicyRule{Name: "q", Action: v1alpha2.RestartJobSet}).
 		Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJobSet, MaxRestarts: ptr.To[int32](2)})
 }
 
-// published returns the JobSet as it is after a round trip through the upstream types.
+// published returns the JobSet after a round trip through the upstream types.
 func published(js *v1alpha2.JobSet) *v1alpha2.JobSet {
 	js = js.DeepCopy()
 	js.Spec.StartupPolicy.Rules = nil

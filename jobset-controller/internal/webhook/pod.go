@@ -18,7 +18,7 @@ import (
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 // +kubebuilder:webhook:path=/validate--v1-pod,mutating=false,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=vpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 
-// Domains looks up the topology domain of the pods of a Job, and whether a leader will appear; see placement.Domains.
+// Domains looks up the topology domain of a Job's pods, and whether a leader will appear; see placement.Domains.
 type Domains interface {
 	LeaderIsOver(ctx context.Context, job types.NamespacedName, uid types.UID) (bool, error)
 	Of(ctx context.Context, job types.UID, topology string) (string, error)
@@ -43,7 +43,7 @@ func (w pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	if topology == "" || job == nil || job.Kind != "Job" {
 		return nil
 	}
-	delete(pod.Annotations, exclusive.LeaderKey) // set on the pod from which this one was copied
+	delete(pod.Annotations, exclusive.LeaderKey) // may have been copied from another pod
 	if exclusive.Leads(pod) {
 		exclusive.Prepare(pod, "", false)
 		return nil
@@ -60,7 +60,7 @@ func (w pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// ValidateCreate rejects a pod that another webhook has changed in such a way that it could run anywhere.
+// ValidateCreate rejects a pod if another webhook has changed it so that it could run in any domain.
 func (w pods) ValidateCreate(_ context.Context, pod *corev1.Pod) (admission.Warnings, error) {
 	job := metav1.GetControllerOfNoCopy(pod)
 	if exclusive.Topology(pod) == "" || job == nil || job.Kind != "Job" || exclusive.Prepared(pod) {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
-// Entry is what is added to one replicatedJob.
+// Entry describes what is added to one replicatedJob.
 type Entry struct {
 	// Driver is the driver to add, or None if there is nothing to add.
 	Driver Driver
@@ -22,13 +22,13 @@ type Entry struct {
 	Container int
 	// Progress is what the worker must report.
 	Progress Progress
-	// Spares is how many pods wait to take over the slot of a lost one.
+	// Spares is the number of pods that wait to take over the slot of a lost pod.
 	Spares int
 }
 
-// Assessment is what is added to a JobSet that requests in-place restarts, or why nothing is added.
+// Assessment describes what is added to a JobSet that requests in-place restarts, or why nothing is added.
 type Assessment struct {
-	// Kind is the kind of an owner that is represented as a JobSet: Job or Pod; see inplace.OfJob.
+	// Kind is the owner's kind if the JobSet represents another object: Job or Pod; see inplace.OfJob.
 	Kind string
 	// Entries corresponds to spec.replicatedJobs, in the same order.
 	Entries []Entry
@@ -99,7 +99,7 @@ func warningsOf(t *template) []string {
 	case bringsAgent(*t.rjob): // a restart requested by the agent would make the Job or the pod fail
 		warn(ptr.Deref(t.job().BackoffLimit, 6) != math.MaxInt32, t.jobPath().Child("backoffLimit"),
 			fmt.Sprintf("restarts in place count towards it; set %d", math.MaxInt32))
-		policy := cmp.Or(t.pod().RestartPolicy, corev1.RestartPolicyOnFailure) // which the JobSet sets on its pods
+		policy := cmp.Or(t.pod().RestartPolicy, corev1.RestartPolicyOnFailure) // the default for pods of a JobSet
 		warn(policy != corev1.RestartPolicyOnFailure, t.podPath().Child("restartPolicy"), string(policy)+" keeps workers from restarting in place; set OnFailure")
 	case t.Driver == Exec:
 		worker, path := t.worker(), t.workerPath()

@@ -18,7 +18,8 @@ import (
 
 type rjob = v1alpha2.ReplicatedJob
 
-// job, pod and worker change the Job template of a replicatedJob, its pod, and the first container of the pod.
+// job, pod and worker return functions that change the Job spec, the pod spec and the first container of a
+// replicatedJob.
 func job(change func(*batchv1.JobSpec)) func(*rjob) {
 	return func(e *rjob) { change(&e.Template.Spec) }
 }
@@ -31,7 +32,7 @@ func worker(change func(*corev1.Container)) func(*rjob) {
 	return pod(func(p *corev1.PodSpec) { change(&p.Containers[0]) })
 }
 
-// byHand adds a sidecar manually, with the settings that it needs.
+// byHand adds a sidecar to the template, with the settings that it needs, as a user would.
 func byHand(e *rjob) {
 	e.Template.Spec.BackoffLimit = ptr.To[int32](math.MaxInt32)
 	e.Template.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "agent", Args: []string{"--worker-jobset-uid=$(JOBSET_UID)"}}}

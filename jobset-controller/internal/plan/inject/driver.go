@@ -30,12 +30,12 @@ const (
 
 var drivers = []Driver{Exec, CRI, None}
 
-// template is a replicatedJob and what is known about it.
+// template holds a replicatedJob, and what is added to it.
 type template struct {
 	jobSet *v1alpha2.JobSet
 	rjob   *v1alpha2.ReplicatedJob
 	path   *field.Path // of the Job template; nil for a Job without a JobSet
-	// Entry is what is added to the template. The rules read it.
+	// Entry is what is added to the template, as determined so far.
 	Entry
 }
 
@@ -80,8 +80,8 @@ func (t *template) annotation(key string) (value string, path *field.Path, found
 	return "", onTemplate, false
 }
 
-// findDriver reads the driver from the annotation. The default is Exec, or None in a JobSet that includes agents: its
-// author has chosen which pods have one.
+// findDriver reads the driver from the annotation. The default is Exec, or None in a JobSet that includes agents,
+// because its author has chosen which pods have one.
 func (t *template) findDriver(byHand bool) *field.Error {
 	value, path, found := t.annotation(v1alpha2.InPlaceDriverKey)
 	switch {
@@ -124,7 +124,7 @@ func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry, who []corev1.EnvVa
 	}
 	if slots != "" {
 		own := ownIdentity(first, pod.Subdomain)
-		if slots == v1alpha2.SlotsFollow { // the pod works in its own slot, even if it was created to wait
+		if slots == v1alpha2.SlotsFollow { // the pod works in its own slot, even if it was created as a waiting pod
 			own = slices.DeleteFunc(own, func(v corev1.EnvVar) bool { return v.Name == envPodSlot })
 		}
 		supervisor.Identity = append(supervisor.Identity, own...)
@@ -138,7 +138,7 @@ func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry, who []corev1.EnvVa
 
 const (
 	sidecarName = "holdfast-agent"
-	// readyPort is an uncommon port, because the containers of a pod share its ports.
+	// readyPort is an uncommon port, because all containers of a pod share its ports.
 	readyPort = 28080
 )
 

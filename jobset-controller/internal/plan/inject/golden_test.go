@@ -52,7 +52,7 @@ func on(key, value string) func(*v1alpha2.ReplicatedJob) {
 	}
 }
 
-// rich sets fields that the driver must keep, and fields that it must change.
+// rich sets fields that the driver must preserve, and fields that it must change.
 func rich(e *v1alpha2.ReplicatedJob) {
 	pod := &e.Template.Spec.Template.Spec
 	pod.RestartPolicy = corev1.RestartPolicyNever

@@ -43,9 +43,9 @@ type Plan struct {
 	anySlot  map[string]bool // replicatedJobs whose current Jobs support any slot, even if they no longer have spares
 }
 
-// For returns the plan for the attempt that the current Jobs belong to. The first Jobs of the attempt determine the
-// decision. If the annotation is set while workers without agents are running, it takes effect when all of them are
-// recreated: a group in which only some workers have an agent never forms.
+// For returns the plan for the attempt to which the current Jobs belong. The first Jobs of the attempt determine
+// whether agents are added. If the annotation is set while workers without agents are running, it takes effect when all
+// of them are recreated: a group in which only some workers have an agent never forms.
 func For(a Assessment, current []*batchv1.Job, s Settings) Plan {
 	if !a.Adds() {
 		return Plan{}
@@ -95,14 +95,14 @@ func Began(current []*batchv1.Job) (injects, began bool) {
 	return false, len(current) > 0
 }
 
-// Into adds the agent to a Job that is being built from the replicatedJob with the given index. first is the position
-// of that replicatedJob's first Job. The Job must not share memory with its template.
+// Into adds the agent to a Job that is being built from the replicatedJob with the given index. first gives the indexes
+// of the replicatedJob's first Job. The Job must not share memory with its template.
 func (p Plan) Into(rjob int, job *batchv1.Job, first First) {
 	if p.mark == "" {
 		return
 	}
 	job.Annotations[v1alpha2.InPlaceInjectionKey] = p.mark
-	delete(job.Annotations, v1alpha2.SlotsKey) // of the template
+	delete(job.Annotations, v1alpha2.SlotsKey) // copied from the template
 	if p.mark != injected {
 		return
 	}
@@ -126,17 +126,17 @@ func (p Plan) Into(rjob int, job *batchv1.Job, first First) {
 	leaveLostNodes(pod)
 }
 
-// outliveRestarts raises the limits of the Job, because the Job controller counts containers that were asked to restart
-// as failures. Like the leader, the Job controller then does not replace a pod whose worker may still be running,
-// unless the Job's author has decided otherwise.
+// outliveRestarts raises the limits of the Job, because the Job controller counts containers that restart in place as
+// failures. It also prevents the Job controller from replacing a pod whose worker may still be running, unless the
+// Job's author has set a replacement policy.
 func outliveRestarts(job *batchv1.JobSpec) {
 	job.PodReplacementPolicy = cmp.Or(job.PodReplacementPolicy, ptr.To(batchv1.Failed))
 	job.BackoffLimit = ptr.To[int32](math.MaxInt32)
 	job.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 }
 
-// Carriers reports for each replicatedJob whether its pods have an agent. This is determined by its current Jobs or, if
-// it has none yet, by the plan for its next Jobs.
+// Carriers reports for each replicatedJob whether its pods have an agent. The current Jobs determine this or, if there
+// are none yet, the plan for the next Jobs.
 func Carriers(js *v1alpha2.JobSet, a Assessment, current []*batchv1.Job) []bool {
 	injects, _ := Began(current)
 	carries := make([]bool, len(js.Spec.ReplicatedJobs))

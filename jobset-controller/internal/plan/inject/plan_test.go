@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
-// living returns a Job of a replicatedJob, with the mark of its attempt, and with or without an agent.
+// living returns a Job of a replicatedJob with the given value of InPlaceInjectionKey, with or without an agent.
 func living(rjob, mark string, hasAgent bool) *batchv1.Job {
 	w := MakeJob("js-"+rjob+"-0", rjob)
 	if mark != "" {

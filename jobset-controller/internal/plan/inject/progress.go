@@ -21,12 +21,12 @@ type Progress struct {
 const (
 	fromFile   = "file"
 	fromOutput = "output"
-	// leastSilence is the shortest allowed timeout. It has a lower limit because the supervisor checks eight times
-	// within a timeout.
+	// leastSilence is the shortest allowed timeout. There is a minimum because the supervisor checks eight times within
+	// each timeout.
 	leastSilence = time.Second
 )
 
-// asksForProgress lists the annotations, in the order in which they are read.
+// asksForProgress lists the annotations for progress reports in the order in which they are read.
 var asksForProgress = []string{v1alpha2.ProgressTimeoutKey, v1alpha2.ProgressStartTimeoutKey, v1alpha2.ProgressFromKey}
 
 // findProgress reads the annotations for progress reports, which only the supervisor can receive.
@@ -63,7 +63,7 @@ func (t *template) silence(key string, errs *field.ErrorList) time.Duration {
 	return d
 }
 
-// cannotShowProgress rejects annotations that would have no effect, because users would rely on them.
+// cannotShowProgress rejects progress annotations that would have no effect, because users would rely on them.
 func (t *template) cannotShowProgress() field.ErrorList {
 	for _, key := range asksForProgress {
 		_, path, found := t.annotation(key)

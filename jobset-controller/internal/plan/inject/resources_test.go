@@ -28,8 +28,8 @@ func asks(requests, limits string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list(requests), Limits: list(limits)}
 }
 
-// A pod requests the sum of its containers' requests, or those of an init container if they are greater. Thirty workers
-// without requests must not need three cores just because each of them gets a supervisor.
+// A pod requests the sum of its containers' requests, or those of an init container if they are greater. For example,
+// thirty workers without requests must not request three cores just because each of them gets a supervisor.
 func TestInstallerRequestsNoMoreThanTheWorker(t *testing.T) {
 	for name, c := range map[string]struct{ worker, want corev1.ResourceRequirements }{
 		"best effort is kept":                 {asks("", ""), asks("", "")},

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
-// violations returns what in the template the driver cannot work with.
+// violations returns the settings of the template that the driver does not support.
 func (t *template) violations() []*field.Error {
 	job, path := t.job(), t.jobPath()
 	var errs []*field.Error
@@ -24,7 +24,7 @@ func (t *template) violations() []*field.Error {
 	}
 	refuse(t.Driver == Exec && len(t.worker().Command) == 0,
 		field.Required(t.workerPath().Child("command"), "required with the exec driver, which cannot read the image's entry point"))
-	// The rules of a pod failure policy would match a worker that was asked to stop.
+	// The rules of a pod failure policy would match workers that were stopped for a restart.
 	refuse(job.PodFailurePolicy != nil,
 		field.Forbidden(path.Child("podFailurePolicy"), "it requires restartPolicy Never, but in-place restarts require OnFailure"))
 	refuse(job.BackoffLimitPerIndex != nil,
@@ -32,7 +32,7 @@ func (t *template) violations() []*field.Error {
 	mode := ptr.Deref(job.CompletionMode, batchv1.IndexedCompletion)
 	refuse(mode != batchv1.IndexedCompletion,
 		field.Invalid(path.Child("completionMode"), mode, "workers are distinguished by their completion index: use Indexed"))
-	// The group would otherwise wait for a worker that is only started after others have finished.
+	// Otherwise, the group would wait for workers that only start after others have finished.
 	completions := ptr.Deref(job.Completions, 1)
 	refuse(completions != ptr.Deref(job.Parallelism, 1),
 		field.Invalid(path.Child("completions"), completions, "it must equal parallelism, so that all workers run at once"))
@@ -43,8 +43,8 @@ func (t *template) violations() []*field.Error {
 	return errs
 }
 
-// variableConflict prevents the user's variables from being overwritten. The same value from the downward API is
-// allowed.
+// variableConflict rejects user variables that the agent's variables would overwrite, unless they take the same value
+// from the downward API.
 func (t *template) variableConflict() *field.Error {
 	if t.Driver != Exec {
 		return nil

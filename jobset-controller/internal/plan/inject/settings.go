@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Settings holds the manager's settings: the store's address, and the images to add. They are a section of the
-// configuration file.
+// Settings holds the manager's settings for agents, such as the store's address and the images. They form a section of
+// the configuration file.
 type Settings struct {
 	// Store describes the store as seen from pods. Without an address, nothing is added.
 	supervise.Store
@@ -73,7 +73,7 @@ func (s Settings) Lacks(a Assessment) string {
 	return ""
 }
 
-// Flags registers the flags. Their help text mentions the kind of the workloads.
+// Flags registers the flags. Their help texts mention the kind of the workloads.
 func (s *Settings) Flags(set *pflag.FlagSet, kind string) {
 	supervise.Flags(set, &s.Store, &s.StoreACL, &s.ExecImage, kind)
 	set.StringVar(&s.AgentImage, FlagAgentImage, "", "image of the sidecar, the agent of the cri driver")
@@ -82,7 +82,7 @@ func (s *Settings) Flags(set *pflag.FlagSet, kind string) {
 
 func (s *Settings) Check() []error { return s.Store.Check(s.StoreACL, "JobSet") }
 
-// Variables read by agents, named as in the manifest of JobSet KEP-876.
+// Environment variables that agents read, with the names in the manifest of JobSet KEP-876.
 const (
 	envJobSetUID = "JOBSET_UID"
 	envContainer = "WORKER_CONTAINER_NAME"
@@ -104,7 +104,7 @@ func identity(kind string, job *batchv1.Job) []corev1.EnvVar {
 		supervise.FromField("HOLDFAST_NODE_NAME", "spec.nodeName"),
 	}
 	switch {
-	case kind == inplace.JobKind: // its UID is not known before it is created, but its pods have it in a label
+	case kind == inplace.JobKind: // the Job's UID is not known before it is created, but its pods have it in a label
 		list[0] = supervise.FromField(envJobSetUID, "metadata.labels['"+batchv1.ControllerUidLabel+"']")
 	case kind == inplace.PodKind && job.Annotations[v1alpha2.JobSetUIDKey] == "": // the pod with index 0 is the owner
 		list[0] = supervise.FromField(envJobSetUID, "metadata.uid")

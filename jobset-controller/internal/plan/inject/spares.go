@@ -25,8 +25,8 @@ const maxSpares = 100
 const (
 	// generated is a placeholder for the suffix that the API server appends to generateName.
 	generated = "xxxxx"
-	// longestSpare is the longest suffix that the name of a spare pod adds to the names of the JobSet and the
-	// replicatedJob.
+	// longestSpare is the longest suffix that can follow the names of the JobSet and the replicatedJob in the name of a
+	// spare pod.
 	longestSpare = "-" + coordination.Spares + "-99-xxxxx"
 )
 
@@ -43,7 +43,7 @@ func (t *template) findSpares() *field.Error {
 	return nil
 }
 
-// slotIsFree rejects an annotation that only the orchestrator may set.
+// slotIsFree rejects a template with the slot annotation, which only the orchestrator may set.
 func (t *template) slotIsFree() *field.Error {
 	if _, found := t.job().Template.Annotations[v1alpha2.SlotKey]; !found {
 		return nil
@@ -114,17 +114,18 @@ func mountsBySlot(worker *corev1.Container) bool {
 	return slices.ContainsFunc(worker.VolumeMounts, func(m corev1.VolumeMount) bool { return refers(m.SubPathExpr) })
 }
 
-// First is the number of Jobs before the first Job of a replicatedJob, in the JobSet and in its group.
+// First holds the number of Jobs that precede the first Job of a replicatedJob, in the JobSet and in the
+// replicatedJob's group.
 type First struct{ Global, Group int64 }
 
-// Variables of a pod that may work in any slot of its replicatedJob.
+// Environment variables of a pod that may work in any slot of its replicatedJob.
 const (
 	envOwnJob      = "HOLDFAST_JOB_INDEX"
 	envOwnIndex    = "HOLDFAST_COMPLETION_INDEX"
 	envPodSlot     = "HOLDFAST_POD_SLOT"
 	envFirstGlobal = "HOLDFAST_FIRST_JOB_GLOBAL_INDEX"
 	envFirstGroup  = "HOLDFAST_FIRST_JOB_GROUP_INDEX"
-	envSubdomain   = "HOLDFAST_SUBDOMAIN" // distinguishes host names from paths with the name of a slot
+	envSubdomain   = "HOLDFAST_SUBDOMAIN" // distinguishes host names from paths that contain the name of a slot
 )
 
 // flagOwnID identifies the pod by its own indexes, because the usual variables contain those of the slot.

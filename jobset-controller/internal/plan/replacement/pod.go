@@ -22,8 +22,8 @@ import (
 const indexVariable = "JOB_COMPLETION_INDEX"
 
 // Pod returns the pod that the Job controller would create for a completion index of the Job, except for its name. The
-// name is derived from the reason: which pod the slot has lost, and in which restart. Two leaders that make the same
-// decision therefore use the same name, and only one of them succeeds.
+// name is derived from the reason, which identifies the lost pod and the restart. Therefore, two leaders that make the
+// same decision use the same name, and only one of them succeeds.
 func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 	template := job.Spec.Template.DeepCopy()
 	number := strconv.Itoa(index)
@@ -38,7 +38,7 @@ func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, number)
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, number)
 	pod.Spec.Hostname = job.Name + "-" + number
-	if !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) { // lets the Job controller observe the end of every pod, even a short-lived one
+	if !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) { // makes the Job controller count every pod that ends, even a short-lived one
 		pod.Finalizers = append(pod.Finalizers, batchv1.JobTrackingFinalizer)
 	}
 	tellIndex(pod.Spec.InitContainers)
@@ -72,7 +72,7 @@ const (
 	longestName  = 63
 )
 
-// name returns a name in the style of the Job's other pods, with letters that form no words.
+// name returns a name in the style of the Job's other pods, with a suffix of letters that do not form words.
 func name(job *batchv1.Job, number string, reason []string) string {
 	middle := "-" + number + "-"
 	prefix := job.Name[:min(len(job.Name), longestName-suffixLength-len(middle))]

@@ -60,7 +60,8 @@ func TestPodBelongsToTheJob(t *testing.T) {
 	}
 }
 
-// serviceAccount creates the service account that the API server requires. No controller creates it here.
+// serviceAccount creates the service account that the API server requires, because no controller creates it in this
+// test.
 func serviceAccount(ctx context.Context, t *testing.T, kube kubernetes.Interface) {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}

@@ -26,7 +26,7 @@ import (
 
 const policies = "../../../../charts/jobset-controller/files/policy/cri-driver.yaml"
 
-// folders must be the same as in the chart. A chart test compares them.
+// folders must match the chart's list. A chart test compares them.
 const folders = "/run/containerd,/var/run/containerd,/run/crio,/var/run/crio,/run/k3s,/var/run/k3s,/run/cri-dockerd.sock,/var/run/cri-dockerd.sock,/run/docker.sock,/var/run/docker.sock,/run/k0s,/var/run/k0s,/var/snap/microk8s/common/run,/proc"
 
 // cluster is an API server on which the policies are in effect. Namespace "listed" is allowed, "other" is not.
@@ -57,7 +57,7 @@ func (c *cluster) make(obj client.Object) {
 	}
 }
 
-// enforce applies the policies and returns once the API server enforces both.
+// enforce applies both policies and waits until the API server enforces them.
 func (c *cluster) enforce() {
 	c.Helper()
 	content, err := os.ReadFile(policies)
@@ -83,7 +83,7 @@ func (c *cluster) enforce() {
 	for _, probe := range []client.Object{pod("other", "/run/containerd/containerd.sock"), jobSet("other", asksFor("cri"))} {
 		for end := time.Now().Add(30 * time.Second); c.try(probe) == nil; time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(end) {
-				c.Fatalf("the policy for %T is not in force", probe)
+				c.Fatalf("the policy for %T is not enforced", probe)
 			}
 		}
 	}
@@ -226,7 +226,7 @@ func TestJobSets(t *testing.T) {
 	}
 }
 
-// A JobSet can still be changed, but not to another driver. A JobSet that is older than the policy can finish.
+// A JobSet can still be changed, but not to use the cri driver. A JobSet that was created before the policy can finish.
 func TestChangesOfJobSets(t *testing.T) {
 	c := start(t, "false")
 	js := jobSet("other", asksFor("exec"))
@@ -247,7 +247,7 @@ func TestChangesOfJobSets(t *testing.T) {
 	}
 	for end := time.Now().Add(30 * time.Second); c.try(jobSet("listed", func(js *v1alpha2.JobSet) { js.Name = "new" }, asksFor("cri"))) == nil; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the new parameters are not in force")
+			t.Fatal("the new parameters have not taken effect")
 		}
 	}
 	before := old.DeepCopy()

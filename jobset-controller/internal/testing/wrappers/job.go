@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Job builds a child Job with the fields that policies read.
+// Job builds a child Job with the fields that package policy reads.
 type Job struct{ batchv1.Job }
 
 // MakeJob returns an unfinished Job with one pod, for the first attempt of the given replicatedJob.
@@ -77,18 +77,18 @@ func (w *Job) Index(n int) *Job { return w.Label(v1alpha2.JobIndexKey, strconv.I
 // Alone sets how often the Job had been restarted individually when it was created.
 func (w *Job) Alone(n int) *Job { return w.Label(v1alpha2.JobRestartsKey, strconv.Itoa(n)) }
 
-// Failing makes the Job fail as soon as its pods are gone.
+// Failing sets the condition of a Job that will fail as soon as its pods are gone.
 func (w *Job) Failing(second int, reason, message string) *Job {
 	return w.finish(batchv1.JobCondition{Type: batchv1.JobFailureTarget, Reason: reason, Message: message, LastTransitionTime: at(second)})
 }
 
-// Failed makes the Job fail, at a time given in seconds after an arbitrary moment.
+// Failed makes the Job fail at the given second after a fixed time.
 func (w *Job) Failed(second int, reason, message string) *Job {
 	return w.finish(batchv1.JobCondition{Type: batchv1.JobFailed, Reason: reason, Message: message,
 		LastTransitionTime: at(second)})
 }
 
-// Deleted deletes the Job, at a time given in seconds after the same moment.
+// Deleted marks the Job as deleted at the given second after the same fixed time.
 func (w *Job) Deleted(second int) *Job {
 	w.DeletionTimestamp = ptr.To(at(second))
 	return w
