@@ -30,7 +30,7 @@ var (
 	kubeconfig string
 )
 
-// TestMain runs a kube-apiserver with all kinds.
+// TestMain runs the tests with a kube-apiserver that serves all kinds.
 func TestMain(m *testing.M) {
 	code, err := run(m)
 	if err != nil {
@@ -273,7 +273,8 @@ spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, s
 	says(t, text, "Deployment "+ns+"/web", "moves 0 of 3", "its pods to be created")
 }
 
-// One of three workers was abandoned and its pod is kept, and another is pending. One worker is sufficient.
+// Of three workers, one was abandoned and its pod is kept, and another one is pending. The remaining worker is
+// sufficient.
 func TestElasticJobWithFewerWorkersIsTraining(t *testing.T) {
 	ns := namespace(t)
 	job := create(t, ns, fmt.Sprintf(`
@@ -391,7 +392,7 @@ func TestWatchEndsWithTheWorkload(t *testing.T) {
 	says(t, out.String(), "Training", "Finished")
 }
 
-// lines collects output. It closes first when the first line is written.
+// lines collects the output, and closes the channel first when the first line is written.
 type lines struct {
 	bytes.Buffer
 	first chan struct{}

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/cli/internal/read"
 )
 
-// A program that expects JSON must not wait forever for a line.
+// With --watch, a program that expects JSON would wait forever for a complete document.
 func TestWatchRejectsOtherFormats(t *testing.T) {
 	for _, format := range formats[1:] {
 		cmd := Command(Terminal{Out: io.Discard, Err: io.Discard})
@@ -21,7 +21,7 @@ func TestWatchRejectsOtherFormats(t *testing.T) {
 	}
 }
 
-// Reading a workload with 5,000 pods takes about fifteen requests, and may happen five times per second.
+// Reading a workload with 5,000 pods takes about fifteen requests, and a watch may read it five times per second.
 func TestRequestLimits(t *testing.T) {
 	flags := genericclioptions.NewConfigFlags(false)
 	*flags.APIServer = "https://127.0.0.1:1"

@@ -29,7 +29,7 @@ func try(line string) error {
 	return command.ValidateArgs(command.Flags().Args())
 }
 
-// The command accepts every command line on the pages, with its flags and the correct number of names.
+// The command accepts every command line on the documentation pages, with its flags and number of arguments.
 func TestDocumentedCommandsAreValid(t *testing.T) {
 	pages, err := docs.Pages("../../..")
 	if err != nil {

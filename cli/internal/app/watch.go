@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/cli/internal/report"
 )
 
-// Poll intervals. An in-place restart takes less than a second.
+// Poll intervals. The interval during a recovery is short, because an in-place restart takes less than a second.
 const (
 	slowPoll = time.Second
 	fastPoll = 200 * time.Millisecond
@@ -22,7 +22,7 @@ type reader interface {
 	Workload(ctx context.Context, namespace, name string) (*read.Workload, error)
 }
 
-// clock is the format of the time at the start of a line.
+// clock is the format of the time at the start of each line.
 const clock = "15:04:05"
 
 // watch prints the status on a line each time it changes. It ends when the workload has finished or failed, or when ctx is done. Errors after
@@ -65,7 +65,7 @@ func (c *command) watch(ctx context.Context, r reader, namespace, name string) e
 	}
 }
 
-// final reports whether retrying is pointless.
+// final reports whether a retry after the error is pointless.
 func final(err error) bool {
 	return errors.Is(err, read.ErrNotFound) || errors.Is(err, read.ErrForbidden) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/cli/internal/read"
 )
 
-// film plays a sequence of workload states with a fake clock: a pause ends immediately and advances the time.
+// film plays a sequence of workload states with a fake clock: each pause advances the time and ends immediately.
 type film struct {
 	pictures []*unstructured.Unstructured
 	err      error // returned after the last state
@@ -62,7 +62,7 @@ func (f *film) watch(ctx context.Context) (string, error) {
 	return out.String(), err
 }
 
-// picture returns an ElasticJob, because its state does not depend on pods.
+// picture returns a workload with one ElasticJob, because the state of an ElasticJob does not depend on pods.
 func picture(condition, mark string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "elastic.pytorch.org/v1alpha1", "kind": "ElasticJob", "metadata": map[string]any{"name": "train", "namespace": "team"},
@@ -83,7 +83,8 @@ func life() *film {
 	}}
 }
 
-// Resolving a name and its root takes several requests. A JobSet may be temporarily absent during a reset.
+// The watch resolves the name only once, because that takes several requests and the JobSet may be temporarily absent
+// during a reset.
 func TestWatchFindsTheRootOnce(t *testing.T) {
 	f := life()
 	if _, err := f.watch(t.Context()); err != nil {

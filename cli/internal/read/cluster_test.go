@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// trainJobs is a kind that the command does not know.
+// trainJobs is a kind that the plugin does not know.
 var trainJobs = kind{schema.GroupVersionKind{Group: "trainer.kubeflow.org", Version: "v1alpha1", Kind: "TrainJob"}, "trainjobs"}
 
 // cluster returns a client that serves all kinds and has the given objects in namespace "team". It ignores field
@@ -43,7 +43,7 @@ func cluster(t *testing.T, manifests ...string) (Reader, *fake.FakeDynamicClient
 	return Reader{Client: k8s, Mapper: mapper}, k8s
 }
 
-// The Jobs of earlier runs of a CronJob remain, together with their pods.
+// Jobs from a CronJob's earlier runs still exist, together with their pods.
 func TestPodsOfCronJobAreThoseOfTheCurrentRun(t *testing.T) {
 	r, _ := cluster(t,
 		`{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly, uid: c}}`,

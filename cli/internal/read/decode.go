@@ -77,7 +77,7 @@ func declared(o *unstructured.Unstructured) *timeline.Group {
 	return inPlaceGroup(o, int32(limit))
 }
 
-// inPlaceGroup reads the annotations of an owner. limit is the restart limit that applies if there is no annotation.
+// inPlaceGroup reads the annotations of an owner. limit is the number of allowed restarts if there is no annotation.
 func inPlaceGroup(o *unstructured.Unstructured, limit int32) *timeline.Group {
 	annotations := o.GetAnnotations()
 	charged, _ := strconv.ParseInt(annotations[inPlaceRestarts], 10, 32) // missing or invalid is treated as 0

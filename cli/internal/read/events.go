@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// workloadEvents adds the events about the objects of the workload, in the order of the objects. It reads those about pods, which are most
-// events of a namespace, only if one of the objects is a pod.
+// workloadEvents adds the events about the objects of the workload, in the order of the objects. It reads events about
+// pods, which make up most events in a namespace, only if one of the objects is a pod.
 func (r Reader) workloadEvents(ctx context.Context, w *Workload) error {
 	objects := w.objectNames()
 	selector := fields.OneTermNotEqualSelector(involvedKind, podKind.Kind)

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// If a workload was deleted and created again within an hour, events exist for an earlier workload of the same name. Objects that the
-// workload itself had before a reset also differ in UID from its current objects.
+// If a workload is deleted and created again within an hour, there are still events about the earlier workload of the same name. UIDs
+// alone do not distinguish these, because objects that the current workload had before a reset also have other UIDs.
 func TestEventsOfAnEarlierWorkloadOfTheSameName(t *testing.T) {
 	event := func(about, at string) string {
 		return "{apiVersion: v1, kind: Event, metadata: {name: e}, message: m, firstTimestamp: \"2026-11-22T" + at + "Z\", involvedObject: {" + about + "}}"
@@ -41,7 +41,7 @@ func TestEventsOfAnEarlierWorkloadOfTheSameName(t *testing.T) {
 	}
 }
 
-// A LeaderWorkerSet has a pod with index 0 for each of its replicas, of which there may be hundreds.
+// A LeaderWorkerSet may have hundreds of replicas, each with a pod with index 0.
 func TestEventsOfManyObjects(t *testing.T) {
 	manifests := []string{`{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: serve, uid: lws}}`}
 	event := func(pod string) {
@@ -75,7 +75,7 @@ func TestEventsOfManyObjects(t *testing.T) {
 	}
 }
 
-// Earlier pods of the same workload may have had the same name, such as those of a StatefulSet. Their events explain why they were moved.
+// Earlier pods of the same workload may have had the same name, for example in a StatefulSet. Their events explain why they were moved.
 func TestEventsOfAnEarlierPodOfTheSameName(t *testing.T) {
 	const old, earlier, later = "11:59:59", "12:00:01", "12:00:03" // the workload was created at 12:00:00, the pods at 12:00:02
 	for name, tc := range map[string]struct {

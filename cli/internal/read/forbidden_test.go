@@ -55,7 +55,7 @@ func TestForbiddenPartsOfAWorkload(t *testing.T) {
 	}
 }
 
-// Without its pods, nothing can be said about the state of a workload.
+// The state of a workload cannot be determined without its pods.
 func TestForbiddenPods(t *testing.T) {
 	for of, right := range map[string]string{"train": "list pods", "web": "list replicasets"} {
 		r, k8s := cluster(t, wrapper, wrapped, deployment)
@@ -66,7 +66,7 @@ func TestForbiddenPods(t *testing.T) {
 	}
 }
 
-// The command reports that an object does not exist only for kinds that the user is allowed to read.
+// The command reports an object as not found only if the user is allowed to read its kind.
 func TestNotFound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rights []string

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// replicas returns a reader of a cluster with a LeaderWorkerSet that has two replicas, the second of which has restarted once. The
-// StatefulSet of a replica's workers has the name of its leader pod, which controls it.
+// replicas returns a reader of a cluster with a LeaderWorkerSet that has two replicas, the second of which has
+// restarted once. The StatefulSet of a replica's workers is named after the replica's leader pod, which controls it.
 func replicas(t *testing.T) Reader {
 	t.Helper()
 	pod := func(name, group, owner, annotations string) string {

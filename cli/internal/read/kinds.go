@@ -28,7 +28,8 @@ const (
 	queueLabel      = "kueue.x-k8s.io/queue-name"
 )
 
-// podLabels maps the API groups of roots to the label that holds the root's name on its pods. Pods of other roots are found by owner.
+// podLabels maps the API group of a root to the label that holds the root's name on its pods. Pods of other roots are found through their
+// owners.
 var podLabels = map[string]string{
 	appWrapperGroup: appWrapperLabel, jobSetGroup: jobSetLabel, leaderWorkerSets.Group: lwsNameLabel, podKind.Group: groupNameLabel,
 }
@@ -68,14 +69,14 @@ var (
 // Deployment copies its annotations to them.
 var rescheduled = []kind{cronJobs, jobs, deployments, statefulSets}
 
-// intermediate maps a kind to the kind of objects between it and its pods.
+// intermediate maps a kind to the kind of the objects that are between its objects and their pods.
 var intermediate = map[string]kind{cronJobs.Kind: jobs, deployments.Kind: replicaSets}
 
 func allKinds() []kind {
 	return slices.Concat(training, []kind{leaderWorkerSets}, rescheduled, []kind{replicaSets})
 }
 
-// known reports whether the command follows owners of a kind. The leader pods of a LeaderWorkerSet own StatefulSets.
+// known reports whether the plugin follows owners of a kind. The leader pods of a LeaderWorkerSet own StatefulSets.
 func known(of schema.GroupKind) bool {
 	return of == podKind.GroupKind() || slices.ContainsFunc(allKinds(), func(k kind) bool { return k.GroupKind() == of })
 }
@@ -97,8 +98,8 @@ func served(mapper meta.RESTMapper, kinds []kind) ([]kind, error) {
 
 // All returns the workloads of a namespace, or of all namespaces if it is empty, without pods and events. It includes objects of our kinds,
 // Indexed Jobs that request in-place restarts, and other objects with rescheduler state. Groups declared by pods are not included. Kinds that
-// the user is not allowed to list are skipped, and the missing permissions are returned. All fails with ErrForbidden if none of the kinds may
-// be listed, and with errors from the API server.
+// the user is not allowed to list are skipped, and the missing permissions are returned. All fails with ErrForbidden if the user may list
+// none of the kinds, or with an error from the API server.
 func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, Forbidden, error) {
 	kinds, err := served(r.Mapper, slices.Concat(training, rescheduled))
 	if err != nil {
@@ -107,7 +108,7 @@ func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, Forbidd
 	var refused Forbidden
 	var roots []*Workload
 	byUID := map[types.UID]*Workload{} // by the UID of the root
-	for _, k := range kinds {          // owners come first, and owned objects are added to them
+	for _, k := range kinds {          // owners come before the objects that they own
 		list, err := r.list(ctx, &refused, k.gvr(), namespace, listOptions(k))
 		if err != nil {
 			return nil, nil, err

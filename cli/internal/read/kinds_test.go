@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// A cluster has only the kinds of the installed programs. Missing kinds are not an error.
+// A cluster serves only the kinds of the programs that are installed. Missing kinds are not an error.
 func TestServedKinds(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, k := range allKinds() {

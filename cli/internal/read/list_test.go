@@ -38,8 +38,8 @@ func TestListOfUnservedKind(t *testing.T) {
 	}
 }
 
-// The API server's cache serves the first page of each list of a watch. If there are further pages, they are read one by one. The line of a
-// watch shows nothing from events.
+// The API server's cache serves the first page of each list of a watch. Further pages are read one by one. Events are
+// not read, because the line that a watch prints does not depend on them.
 func TestRepeatedReadsUseTheCache(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cached bool

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// ownedBy returns the manifest of an object with an owner, such as "Job train", or without one. The UIDs are made of the kind and the name.
+// ownedBy returns the manifest of an object with an owner, such as "Job train", or without one. UIDs consist of the
+// kind and the name.
 func ownedBy(apiVersion, kind, name, ownerVersion, owner string) string {
 	text := "{apiVersion: " + apiVersion + ", kind: " + kind + ", metadata: {name: " + name + ", uid: " + kind + "-" + name
 	if ownerKind, ownerName, owned := strings.Cut(owner, " "); owned {
@@ -15,7 +16,7 @@ func ownedBy(apiVersion, kind, name, ownerVersion, owner string) string {
 	return text + "}}"
 }
 
-// The owners of a pod are those that the rescheduler finds: objects of any kind that the cluster serves.
+// The plugin finds the same owners of a pod as the rescheduler: objects of any kind that the cluster serves.
 func TestOwnersOfAPod(t *testing.T) {
 	const trainer, jobset, lws = "trainer.kubeflow.org/v1alpha1", "jobset.x-k8s.io/v1alpha2", "leaderworkerset.x-k8s.io/v1"
 	r, _ := cluster(t,

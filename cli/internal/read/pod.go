@@ -19,7 +19,8 @@ import (
 type Pod struct {
 	corev1.Pod
 	Owners []*unstructured.Unstructured
-	// Missing says why the owner after the last one could not be read. It is empty if there is none, or if the user lacks the permission.
+	// Missing is the reason why the next owner could not be read. It is empty if there is no further owner, or if the
+	// user lacks permission to read it.
 	Missing string
 	Events  []corev1.Event
 	// Forbidden lists missing permissions to read owners and events.

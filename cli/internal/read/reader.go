@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	// ErrNotFound means that no object of a known kind has the name.
+	// ErrNotFound means that no object of a known kind has the given name.
 	ErrNotFound  = errors.New("not found")
 	ErrForbidden = errors.New("no permission")
 )
@@ -49,7 +49,8 @@ func (f Forbidden) String() string { return strings.Join(f, ", ") }
 type Reader struct {
 	Client dynamic.Interface
 	Mapper meta.RESTMapper
-	// Cached is for repeated reads. Lists come from the API server's cache, so they may be slightly out of date, and events are not read.
+	// Cached makes repeated reads cheaper. Lists come from the API server's cache, so they may be slightly out of date, and events are not
+	// read.
 	Cached bool
 }
 
@@ -58,7 +59,7 @@ var (
 	eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 )
 
-// page limits the number of objects in one response.
+// page is the maximum number of objects in one response.
 const page = 500
 
 // Workload finds a workload by NAME or KIND/NAME of any of its objects, and reads it completely. If several kinds have an object of that
@@ -81,7 +82,7 @@ func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload
 	if err := r.below(ctx, w); err != nil {
 		return nil, err
 	}
-	var refused Forbidden // without the pods, nothing could be said about the state of the workload
+	var refused Forbidden // the state of the workload cannot be determined without its pods
 	if err = r.pods(ctx, w, &refused); err == nil && len(refused) > 0 {
 		err = fmt.Errorf("%w to %s in namespace %s", ErrForbidden, refused, namespace)
 	}
@@ -151,7 +152,8 @@ func (r Reader) firstPod(ctx context.Context, refused *Forbidden, pods kind, nam
 	return r.get(ctx, refused, pods, namespace, name)
 }
 
-// notFound returns an error that lists the kinds that the user is not allowed to read, or else those without such an object.
+// notFound returns an error that lists the kinds that the user is not allowed to read. If there are none, it lists the kinds that were
+// searched.
 func notFound(namespace, kind, name string, none, refused []string) error {
 	switch {
 	case len(refused) > 0:
@@ -165,8 +167,8 @@ func notFound(namespace, kind, name string, none, refused []string) error {
 // maxOwners is the maximum number of owners that the rescheduler follows.
 const maxOwners = 8
 
-// owners follows controller references and returns the owners, the root last. It ends before an owner that follow rejects or that could not
-// be read. In the latter case, missing says why, unless the user lacks the permission.
+// owners follows controller references and returns the owners, with the root last. It stops before an owner that follow rejects or that
+// cannot be read. In the latter case, missing gives the reason, unless the user lacks permission.
 func (r Reader) owners(
 	ctx context.Context, o *unstructured.Unstructured, refused *Forbidden, follow func(schema.GroupKind) bool,
 ) (owners []*unstructured.Unstructured, missing string, err error) {
@@ -210,8 +212,8 @@ func (r Reader) owner(
 	return owner, "", nil
 }
 
-// below adds the objects owned by the root that have a history: those of our kinds, and Indexed Jobs that restart in place. Finished runs
-// of a CronJob are skipped.
+// below adds objects owned by the root that have a restart history: objects of our kinds, and Indexed Jobs that restart in place. It skips
+// finished runs of a CronJob.
 func (r Reader) below(ctx context.Context, w *Workload) error {
 	root := w.Root()
 	var candidates []kind

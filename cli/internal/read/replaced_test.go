@@ -16,8 +16,8 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// made returns a running pod that was created the given number of seconds after noon. The UID of the controller is the
-// same as the controller's name.
+// made returns a running pod that was created the given number of seconds after noon. The controller's UID is the same
+// as its name.
 func made(name, kind, controller string, second int, change ...func(*corev1.Pod)) corev1.Pod {
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(second) * time.Second))}}
 	p.Status.Phase = corev1.PodRunning
@@ -41,8 +41,7 @@ func hashed(p *corev1.Pod) {
 	p.Labels = map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hash}
 }
 
-// A failed pod remains while its replacement is running. It counts as a worker only while it has no
-// replacement.
+// A failed pod still exists while its replacement is running, but counts as a worker only while it has no replacement.
 func TestReplacedPodsAreNotWorkers(t *testing.T) {
 	const set, job = "ReplicaSet", "Job"
 	for name, tc := range map[string]struct {

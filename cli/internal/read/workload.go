@@ -42,7 +42,7 @@ func (w *Workload) Timeline() timeline.Workload {
 	return t
 }
 
-// concerns reports whether an event belongs to this workload and not to an earlier one of the same name. An event about the root must have
+// concerns reports whether an event is about this workload, rather than an earlier one of the same name. An event about the root must have
 // its UID. Other objects may have been removed by a reset, so their events must be newer than the root.
 func (w *Workload) concerns(e *corev1.Event) bool {
 	root := w.Root()
@@ -83,9 +83,8 @@ const (
 	replicaTypeWorker = "worker"
 )
 
-// Workers returns the pods that do the work. All rigid pods are required. For elastic pods, the ElasticJob decides whether there are
-// enough of them. The rendezvous server, spares, workers that are no longer replaced, and failed pods that have been replaced are
-// excluded.
+// Workers returns the pods that do the work. All rigid pods are required. Whether there are enough elastic pods is up to their ElasticJob.
+// The rendezvous server, spares, workers that are no longer replaced, and failed pods that have been replaced are excluded.
 func (w *Workload) Workers() (rigid, elastic []corev1.Pod) {
 	for i := range w.Pods {
 		pod := &w.Pods[i]
@@ -129,7 +128,7 @@ func (w *Workload) elasticJobOf(pod *corev1.Pod) *unstructured.Unstructured {
 	return nil
 }
 
-// wanted reports whether the pod is a worker that is still replaced on failure.
+// wanted reports whether the pod is a worker that would still be replaced after a failure.
 func wanted(pod *corev1.Pod, job *unstructured.Unstructured) bool {
 	if pod.Labels[replicaTypeLabel] != replicaTypeWorker {
 		return false
@@ -170,7 +169,7 @@ func withoutReplaced(pods []corev1.Pod) []corev1.Pod {
 		slices.SortStableFunc(of, func(a, b *corev1.Pod) int {
 			return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Status.Phase, b.Status.Phase))
 		})
-		newest := len(of) - 1 // that has not replaced another pod
+		newest := len(of) - 1 // newest pod that has not replaced another one
 		for i, pod := range slices.Backward(of) {
 			if pod.Status.Phase == corev1.PodFailed && newest > i && newer(of[newest], pod) {
 				gone[pod.Name] = true
@@ -192,7 +191,7 @@ func newer(p, failed *corev1.Pod) bool {
 }
 
 // slot returns a key that a pod shares with its replacement: its controller and its index. All ReplicaSets of a Deployment count as one
-// controller, because a rollout leaves failed pods of old ReplicaSets behind. slot returns "" if nothing replaces the pod.
+// controller, because failed pods of old ReplicaSets remain after a rollout. slot returns "" if nothing replaces the pod.
 func slot(pod *corev1.Pod) string {
 	ref := metav1.GetControllerOf(pod)
 	if ref == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/cli/internal/read"
 )
 
-// elasticJob returns a job with 4 workers and a minimum of 2. Its status is given in YAML.
+// elasticJob returns the manifest of an ElasticJob with 4 workers, a minimum of 2, and the given status in YAML.
 func elasticJob(status string) string {
 	return `
 apiVersion: elastic.pytorch.org/v1alpha1
@@ -101,7 +101,7 @@ func TestLineOfElasticJobWithFewerWorkers(t *testing.T) {
 	}
 }
 
-// All other pods of an AppWrapper with an elastic job are required.
+// In an AppWrapper with an ElasticJob, all other pods are required.
 func TestElasticJobAndOtherPodsInAppWrapper(t *testing.T) {
 	tc := elasticCases()["below-wanted"]
 	for name, c := range map[string]struct {

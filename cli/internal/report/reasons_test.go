@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// notAboutMoves lists rescheduler reasons that do not say whether a pod is moved.
+// notAboutMoves lists rescheduler reasons that do not indicate whether a pod is moved.
 var notAboutMoves = map[string]string{
 	"NotLongEnough":     "not published",
 	"TooLongAgo":        "not published",
@@ -19,7 +19,7 @@ var notAboutMoves = map[string]string{
 	"NodeTainted":       "about a node",
 }
 
-// reasonsIn returns the values of the constants in a file whose names satisfy is.
+// reasonsIn returns the values of a file's constants whose names satisfy is.
 func reasonsIn(t *testing.T, file string, is func(name string) bool) (reasons []string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "..", "rescheduler", "internal", file), nil, parser.SkipObjectResolution)
@@ -43,7 +43,7 @@ func reasonsIn(t *testing.T, file string, is func(name string) bool) (reasons []
 	return reasons
 }
 
-// moveReasons lists exactly the reasons of the rescheduler's decisions.
+// Every reason of the rescheduler is in exactly one of moveReasons and notAboutMoves.
 func TestReasonsMatchTheRescheduler(t *testing.T) {
 	of := reasonsIn(t, filepath.Join("policy", "decision.go"), ast.IsExported)
 	of = append(of, reasonsIn(t, filepath.Join("controller", "rescheduling", "events.go"), func(name string) bool { return strings.HasPrefix(name, "reason") })...)

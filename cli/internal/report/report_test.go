@@ -212,7 +212,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// Anyone who can write to the namespace controls these texts. They must not control the terminal, or imitate rows and columns.
+// Anyone who can write to the namespace controls these texts. They must not affect the terminal or imitate rows and columns.
 func TestTextsCannotControlTheTerminal(t *testing.T) {
 	outputs := func(evil string) map[string]string {
 		of := func(change func(js *unstructured.Unstructured, w *read.Workload)) Status {
@@ -321,7 +321,7 @@ func TestVerdictUsesTheNearestValidAnnotation(t *testing.T) {
 	}
 }
 
-// An event that is repeated has the time of its last occurrence. The annotation holds the last decision.
+// A repeated event counts at the time of its last occurrence. The annotation holds the last decision.
 func TestVerdictIsTheLastDecision(t *testing.T) {
 	event := func(reason, message string, first int, change ...func(*corev1.Event)) corev1.Event {
 		e := corev1.Event{Reason: reason, Message: message, EventTime: metav1.NewMicroTime(now.Add(time.Duration(first) * time.Second))}
@@ -469,7 +469,7 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// Losing a worker costs time, even if that time was not measured.
+// A lost worker costs time, even if that time was not measured.
 func TestTopWithUnknownDurations(t *testing.T) {
 	lost := func(name string, workers ...string) *read.Workload {
 		o := object(t, elasticJob("workers: ["+strings.Join(workers, ", ")+"]"))
@@ -490,7 +490,7 @@ func TestPodsThatDoNotExistAreMissing(t *testing.T) {
 		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}, {replicas: 1}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 0}, {ready: 1, succeeded: 0}]}}`:                Waiting,
 		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}, {replicas: 1}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 1}, {ready: 1, succeeded: 0}]}}`:                Training,
 		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 1}, {replicas: 2}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 0}, {ready: 0, succeeded: 0, notStarted: 2}]}}`: Training,
-		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}]}}`:                                        Training, // of another controller, which has not reported counts yet
+		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}]}}`:                                        Training, // managed by another controller, which has not reported counts yet
 		`{kind: Job, spec: {parallelism: 3}, status: {ready: 2}}`:                                        Waiting,
 		`{kind: Job, spec: {parallelism: 3, completions: 10}, status: {succeeded: 5, ready: 0}}`:         Waiting,
 		`{kind: Job, spec: {parallelism: 3, completions: 10}, status: {succeeded: 9, ready: 1}}`:         Training,

@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// state summarizes the workload: first whether it has ended, then what is in progress, then what is missing. missing is the number of
-// required pods that are not ready. Elastic jobs report in their status whether they have enough workers.
+// state returns the workload's state and what it is waiting for. It checks first whether the workload has ended, then whether a recovery is
+// in progress, and then whether pods are missing. missing is the number of required pods that are not ready. ElasticJobs report in their
+// status whether they have enough workers.
 func state(s Status, w *read.Workload, t timeline.Workload, missing int) (State, string) {
 	root := t.Objects[0]
 	if c := root.True("Failed"); c != nil || phase(root) == "Failed" {
@@ -58,7 +59,8 @@ func state(s Status, w *read.Workload, t timeline.Workload, missing int) (State,
 	return Training, ""
 }
 
-// incomplete reports whether an object has fewer ready pods or Jobs than it needs, according to its status. Some of them may not exist.
+// incomplete reports whether an object has fewer ready pods or Jobs than it needs, according to its status. Pods that do not exist are
+// missing too.
 func incomplete(o *unstructured.Unstructured) bool {
 	switch o.GetKind() {
 	case "JobSet":
@@ -96,7 +98,7 @@ func sum(o *unstructured.Unstructured, key string, list ...string) (n int64, fou
 	return n, len(items) > 0
 }
 
-// notInSync returns the condition of a group whose workers are not all at the same restart count.
+// notInSync returns the condition of a group that is not in sync, or nil if there is none.
 func notInSync(t timeline.Workload) *timeline.Condition {
 	for _, o := range t.Objects {
 		c := o.Condition("InPlaceInSync")
@@ -109,7 +111,7 @@ func notInSync(t timeline.Workload) *timeline.Condition {
 
 const podsToCome = "its pods to be created"
 
-// elasticText returns the messages of elastic jobs that have not ended.
+// elasticText returns the messages of ElasticJobs that have not ended.
 func elasticText(s Status, t timeline.Workload) string {
 	if s.State == Finished || s.State == Failed {
 		return ""
@@ -144,7 +146,7 @@ const (
 )
 
 // quota returns whether the root holds its quota: held, notHeld or noQueue. An AppWrapper has a condition for it. Other kinds hold it while
-// they are not suspended. An ElasticJob in a queue is suspended until it is admitted, even if its spec does not request this.
+// they are not suspended. A queued ElasticJob is suspended until it is admitted, even if its spec does not set suspend.
 func quota(w *read.Workload, t timeline.Workload) string {
 	root := w.Root()
 	if !read.Queued(root) {

@@ -31,9 +31,9 @@ type Status struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	State     State  `json:"state"`
-	// WaitsFor says what must happen next, or why the workload failed.
+	// WaitsFor describes what must happen next, or why the workload failed.
 	WaitsFor string `json:"waitsFor,omitempty"`
-	// Elastic is the message of an elastic job about workers that are not running, while others may be training.
+	// Elastic is an ElasticJob's message about workers that are not running while others may be training.
 	Elastic string `json:"elastic,omitempty"`
 	Quota   string `json:"quota"` // held, not held, or no queue
 	Workers int    `json:"workers"`
@@ -43,8 +43,8 @@ type Status struct {
 	// Spares is the number of pods waiting to take over the slot of a lost pod. SparesReady is how many of them are ready.
 	Spares      int `json:"spares,omitempty"`
 	SparesReady int `json:"sparesReady,omitempty"`
-	// OutOfSync is the orchestrator's message about a group that is restarting in place. It names workers if the restart takes a long
-	// time. Pods of waiting workers may be ready.
+	// OutOfSync is the orchestrator's message about a group that is restarting in place. It names the missing workers if the restart
+	// takes a long time. The pods of waiting workers may be ready.
 	OutOfSync string `json:"outOfSync,omitempty"`
 	// Recovery is the recovery in progress; nil if there is none.
 	Recovery *Recovery `json:"recovery,omitempty"`
@@ -64,7 +64,7 @@ type Recovery struct {
 	Deadline time.Time `json:"deadline"`
 }
 
-// Counter is a count with a limit; -1 means no limit, or unknown.
+// Counter is a count with its limit. A limit of -1 means that there is no limit or that it is unknown.
 type Counter struct {
 	Name  string `json:"name"`
 	Count int32  `json:"count"`
@@ -105,7 +105,7 @@ func Of(w *read.Workload, now time.Time) Status {
 	s.Spares, s.SparesReady, _ = workers(w.Spares())
 	s.State, s.WaitsFor = state(s, w, t, needed-ready)
 	s.Elastic = elasticText(s, t)
-	if c := notInSync(t); c != nil && s.State == Recovering { // in other states, WaitsFor contains the message
+	if c := notInSync(t); c != nil && s.State == Recovering { // in other states, WaitsFor already contains the message
 		s.OutOfSync = c.Message
 	}
 	return s

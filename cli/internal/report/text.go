@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// maxNamed limits the number of pods listed in a table that is not wide.
+// maxNamed is the maximum number of pods listed in a table that is not wide.
 const maxNamed = 5
 
 // Text writes a status as text. wide adds the objects and all pods that are not ready.
@@ -136,7 +136,7 @@ func (r Row) shareText() string {
 	return fmt.Sprintf("%.2f%%", 100*r.Share)
 }
 
-// controls matches the control characters that package json writes as they are. Terminals interpret them, and YAML does not allow them.
+// controls matches the control characters that package json does not escape. Terminals interpret them, and YAML does not allow them.
 var controls = regexp.MustCompile(`[\x{7f}-\x{9f}]`)
 
 // Encode writes a value as JSON or YAML with the same keys.

@@ -25,7 +25,7 @@ type Why struct {
 	Owners []string `json:"owners,omitempty"`
 	// Avoids lists nodes that the pod must not run on.
 	Avoids []string `json:"avoids,omitempty"`
-	// Verdict says in one sentence whether the pod is moved.
+	// Verdict is a sentence that describes whether the pod is moved.
 	Verdict string `json:"verdict"`
 	// Said lists events and decisions about the pod, and about earlier pods of the same name in its workload, oldest first.
 	Said []Note `json:"said,omitempty"`
@@ -71,7 +71,8 @@ func podState(p *corev1.Pod) string {
 	return string(p.Status.Phase)
 }
 
-// notes returns the events about the pod and the last decision about its workload. Of equal notes, it returns the last one.
+// notes returns the events about the pod and the last decision about its workload. If several notes are equal, it returns only the last
+// one.
 func notes(p *read.Pod) []Note {
 	var list []Note
 	for i := range p.Events {
@@ -100,14 +101,14 @@ func notes(p *read.Pod) []Note {
 	return last
 }
 
-// moveReasons are the reasons of the rescheduler's decisions, including normal events.
+// moveReasons holds the reasons of the rescheduler's decisions, including those of normal events.
 var moveReasons = map[string]bool{
 	"Rescheduled": true, "NodeExcluded": true, "RecoveringBelow": true, "GroupMovedAlready": true, "NotTheNodesFault": true,
 	"ReschedulingLimited": true, "WouldReschedule": true, "NotMovable": true, "BlockedByDisruptionBudget": true, "NoOtherNode": true,
 	"WorkloadFault": true, "ReschedulingExhausted": true,
 }
 
-// moved are the reasons that also explain where the pod's replacement runs. Other decisions do not apply to it.
+// moved holds the reasons that also explain where the pod's replacement runs. Other decisions do not apply to the replacement.
 var moved = map[string]bool{"Rescheduled": true, "NodeExcluded": true}
 
 // verdict returns the rescheduler's last decision. If there is none, the verdict is derived from annotations. It then mentions
@@ -151,15 +152,15 @@ func verdict(p *read.Pod, list []Note, now time.Time) string {
 	return "it is not moved, unless the rescheduler's defaultRetries applies: none of its owners has a valid annotation schedulingRetries"
 }
 
-// withOwnAnnotations returns the owners whose annotations apply. A Deployment copies its annotations to its ReplicaSets, so only a root
-// ReplicaSet has its own.
+// withOwnAnnotations returns the owners whose annotations apply. A Deployment copies its annotations to its ReplicaSets, so the
+// annotations of a ReplicaSet apply only if it is the root.
 func withOwnAnnotations(owners []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(owners), func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "ReplicaSet" && o != owners[len(owners)-1]
 	})
 }
 
-// bareVerdict returns the verdict for a pod without owners, which must have the annotation itself.
+// bareVerdict returns the verdict for a pod without owners, which must itself have the annotation that requests moves.
 func bareVerdict(p *read.Pod) string {
 	moves, allowed := timeline.Moves(p.Annotations)
 	switch {
