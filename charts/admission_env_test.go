@@ -23,8 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// A real API server calls webhooks that fail in different ways. It counts the failures as the alerts and dashboards assume: a panic as a
-// response with status 200 and code 500, an unreachable webhook as a calling error, and a failure with failurePolicy Ignore as skipped.
+// A real API server calls webhooks that fail in different ways, and counts the failures as the alerts and dashboards assume. A panic is a
+// response with status 200 and code 500, an unreachable webhook is a calling error, and a failure with failurePolicy Ignore is a skipped
+// call.
 func TestAPIServerCountsWebhookFailures(t *testing.T) {
 	quick := rest.CopyConfig(cluster)
 	quick.QPS = -1 // no client-side limit
@@ -67,7 +68,7 @@ func TestAPIServerCountsWebhookFailures(t *testing.T) {
 	}
 }
 
-// failing registers a webhook for ConfigMaps with the given label.
+// failing returns a webhook for ConfigMaps with the given label.
 func failing(way string, policy admissionv1.FailurePolicyType, url string, authority []byte) admissionv1.ValidatingWebhook {
 	none, second := admissionv1.SideEffectClassNone, int32(1)
 	return admissionv1.ValidatingWebhook{
@@ -81,7 +82,8 @@ func failing(way string, policy admissionv1.FailurePolicyType, url string, autho
 	}
 }
 
-// awaitCounted writes ConfigMaps until the API server knows the webhook and counts its failures. Then it checks the labels of the metric.
+// awaitCounted writes ConfigMaps until the API server calls the webhook and counts its failures. After that, it checks the metric's
+// labels.
 func awaitCounted(t *testing.T, k8s kubernetes.Interface, way, want string) {
 	t.Helper()
 	var metrics string

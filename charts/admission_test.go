@@ -28,8 +28,9 @@ func webhooksOf(t *testing.T, chart string) (names []string) {
 	return names
 }
 
-// The API server counts by webhook name. It does not distinguish webhooks of the same name in two configurations, and some of Kueue's webhooks
-// share the names of ours, which are the upstream ones. An alert about other names never fires.
+// The API server counts by webhook name. It does not distinguish webhooks of the same name in two configurations, and
+// some of Kueue's webhooks have the same names as ours, which are the upstream names. An alert with wrong names never
+// fires.
 func TestAlertsNameWebhooksOfTheirChart(t *testing.T) {
 	for chart := range installed {
 		names, checked := webhooksOf(t, chart), false
@@ -48,7 +49,7 @@ func TestAlertsNameWebhooksOfTheirChart(t *testing.T) {
 	}
 }
 
-// matchOnly checks that the pattern matches the names, and no similar texts.
+// matchOnly checks that the pattern matches the names but no similar texts.
 func matchOnly(t *testing.T, at, pattern string, names []string) {
 	t.Helper()
 	expression := regexp.MustCompile("^(?:" + pattern + ")$")

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// alert is an alert as a chart renders it.
+// alert is an alerting rule as a chart renders it.
 type alert struct {
 	Name        string            `json:"alert"`
 	Expr        string            `json:"expr"`
@@ -30,7 +30,7 @@ type alert struct {
 func rulesOf(t *testing.T, chart string) *unstructured.Unstructured {
 	t.Helper()
 	values := "metrics: {prometheusRule: {enabled: true}}\n"
-	if chart == jobSetChart { // so that the alert about orchestrators is rendered
+	if chart == jobSetChart { // renders the alert about orchestrators
 		values += "orchestrator: {enabled: true, metrics: {enabled: true}}\nvalkey: {enabled: true}\n"
 	}
 	return mustParse(t, chart, values).named(t, "PrometheusRule", "")
@@ -61,12 +61,12 @@ func alertsOf(t *testing.T, chart string) []alert {
 // load is the input of an alert: series in promtool's notation, with one sample per minute.
 type load map[string]string
 
-// trial has a load at which an alert fires at a given minute, and one at which it does not.
+// trial holds a load with which an alert fires at a given minute, and a load with which it does not fire.
 type trial struct {
 	at           string
 	fires, quiet load
-	also         []load            // further loads at which it fires
-	values       []string          // expected in the description, at fires and at each load of also
+	also         []load            // further loads with which it fires
+	values       []string          // expected in the description, for fires and for each load of also
 	labels       map[string]string // of the alert, in addition to those of the rule
 }
 
@@ -81,8 +81,8 @@ var controllers = map[string]controller{
 	"rescheduler":           {"rescheduler", "rescheduler", "rescheduler.holdfast.dev", "pods.rescheduler.holdfast.dev"},
 }
 
-// trials returns the trials of the alerts that every controller has. They include failures of other controllers, which must
-// not count.
+// trials returns the trials of the alerts that every controller has. They include failures of other controllers, which
+// must not trigger the alerts.
 func (c controller) trials() map[string]trial {
 	of := func(metric, label, value string) string { return metric + "{" + label + `="` + value + `"}` }
 	errors, passes := "controller_runtime_reconcile_errors_total", "controller_runtime_reconcile_total"
@@ -166,7 +166,7 @@ var trials = map[string]trial{
 			`holdfast_restarts_total{kind="in-place",cluster="a",namespace="b"}`:   "0+1x40",
 			`holdfast_restarts_total{kind="recreation",cluster="a",namespace="b"}`: "0+1x40",
 		},
-		quiet: load{ // neither the whole cluster nor any single namespace has too many
+		quiet: load{ // neither the whole cluster nor any namespace has too many
 			`holdfast_restarts_total{kind="in-place",cluster="a",namespace="b"}`: "0+0.5x40",
 			`holdfast_restarts_total{kind="in-place",cluster="a",namespace="c"}`: "0+0.5x40",
 			`holdfast_restarts_total{kind="in-place",cluster="b",namespace="b"}`: "0+0.5x40",
@@ -209,7 +209,7 @@ var trials = map[string]trial{
 		at:     "5m",
 		fires:  load{`holdfast_orchestrator_leader{pod="a"}`: "0x20", `holdfast_orchestrator_leader{pod="b"}`: "0x20"},
 		also: []load{
-			{`holdfast_build_info{program="jobset"}`: "1x20"},                // there is none
+			{`holdfast_build_info{program="jobset"}`: "1x20"},                // no orchestrator is running
 			{`holdfast_orchestrator_leader{pod="a"}`: "1 1 stale"},           // the last one is gone
 			{`holdfast_orchestrator_leader{pod="a"}`: "1 stale 0 stale 0x2"}, // it starts repeatedly
 		},
@@ -309,7 +309,8 @@ type (
 	}
 )
 
-// promtool evaluates every alert, once with a load at which it must fire and once with a load at which it must not.
+// promtool evaluates every alert, once with a load with which it must fire and once with a load with which it must not
+// fire.
 func TestAlertsFire(t *testing.T) {
 	for chart := range installed {
 		t.Run(chart, func(t *testing.T) {
@@ -353,7 +354,7 @@ func ruleTestsOf(t *testing.T, chart string, alert alert) []ruleTest {
 	return tests
 }
 
-// filledIn returns the annotations of an alert as sent by Prometheus, with the labels that its rule does not set.
+// filledIn returns an alert's annotations as Prometheus sends them, given the labels that the rule does not set.
 func filledIn(t *testing.T, alert alert, value string, labels map[string]string) map[string]string {
 	t.Helper()
 	annotations := maps.Clone(alert.Annotations)
@@ -430,11 +431,11 @@ func TestEveryTrialHasAnAlert(t *testing.T) {
 	}
 }
 
-// toEdit matches a command, in a block or in a sentence, with a name in capitals.
+// toEdit matches a command, in a block or in a sentence, that contains a placeholder in capitals.
 var toEdit = regexp.MustCompile("(?m)(?:`|^ +)(?:kubectl|helm) [^`\\n]*\\b[A-Z]{3,}\\b")
 
-// Each alert has a page with the information that an on-call engineer needs, and commands that can be copied. There are no
-// other pages.
+// Each alert has a runbook page with the information that an on-call engineer needs, and with commands that can be
+// copied. There are no other runbook pages.
 func TestEveryAlertHasARunbook(t *testing.T) {
 	folder := filepath.Join("..", "docs", "runbooks")
 	pages := map[string]bool{}
@@ -466,8 +467,8 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 	}
 }
 
-// There are several reasons why an ElasticJob fails or abandons a worker. Readers who know only one of them may look in the
-// wrong place.
+// There are several reasons why an ElasticJob fails or abandons a worker. A reader who knows only one of them may look
+// in the wrong place.
 func TestAlertsNameAllCauses(t *testing.T) {
 	definition := string(mustRead(t, filepath.Join(elasticChart, "files", "crds", "elastic.pytorch.org_elasticjobs.yaml")))
 	for name, causes := range map[string][]string{

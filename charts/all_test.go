@@ -44,7 +44,8 @@ func TestSchemaListsAllValues(t *testing.T) {
 	}
 }
 
-// The API server limits names of Services. The StatefulSet controller labels pods with the name, a hyphen and a hash of up to ten digits.
+// The API server limits the length of Service names. The StatefulSet controller labels pods with the StatefulSet's
+// name, a hyphen and a hash of up to ten digits.
 func TestLongestReleaseName(t *testing.T) {
 	long := "\nfullnameOverride: " + strings.Repeat("a", 63) + "\n"
 	longest := map[string]int{"Service": 63, "StatefulSet": 63 - len("-4294967295")}
@@ -57,7 +58,7 @@ func TestLongestReleaseName(t *testing.T) {
 	})
 }
 
-// A server-side apply rejects two environment variables with one name.
+// Server-side apply rejects two environment variables with the same name.
 func TestEnvironmentVariablesAreUnique(t *testing.T) {
 	eachRendering(t, func(t *testing.T, chart, _, values string) {
 		for owner, template := range mustParse(t, chart, values).podTemplates(t) {
@@ -74,7 +75,7 @@ func TestEnvironmentVariablesAreUnique(t *testing.T) {
 	})
 }
 
-// None of our images is public. A chart with a default registry would install pods that cannot start.
+// Our images are not public, so a chart with a default registry would install pods that cannot start.
 func TestImagesRequireRegistry(t *testing.T) {
 	const nothing = "global: {imageRegistry: null}\n"
 	for chart, entry := range installed {
@@ -103,7 +104,7 @@ func TestImagesRequireRegistry(t *testing.T) {
 	}
 }
 
-// If both managers run on one node, they are lost together.
+// If both replicas of a manager ran on one node, they would be lost together.
 func TestReplicasPreferDifferentNodes(t *testing.T) {
 	for chart := range installed {
 		for values, want := range map[string]bool{"": false, "replicaCount: 2": true, "{replicaCount: 2, affinity: {nodeAffinity: {}}}": false} {
@@ -135,7 +136,7 @@ func TestHostNetwork(t *testing.T) {
 	}
 }
 
-// Values that all charts share are checked in each of them.
+// Values that all charts share are checked with every chart.
 func TestSchemaRejectsTypos(t *testing.T) {
 	for values, want := range map[string]string{
 		`replicas: 2`:                                "additional properties 'replicas' not allowed",

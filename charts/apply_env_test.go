@@ -20,8 +20,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// A real API server accepts every object of the plain manifests in their order, twice, each with the annotation in which `kubectl apply`
-// stores it. Field validation is strict, because an unknown field would otherwise be dropped silently.
+// A real API server twice accepts every object of the plain manifests, in the order of the manifests. Each object has
+// the annotation in which `kubectl apply` stores it. Field validation is strict, because an unknown field would
+// otherwise be dropped silently.
 func TestAPIServerAcceptsPlainManifests(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(manifests(t), "*.yaml"))
 	if err != nil || len(files) < 5 {
@@ -105,7 +106,7 @@ func TestAPIServerAcceptsExamples(t *testing.T) {
 	}
 }
 
-// The API server also accepts the objects that values enable, if Kubernetes itself defines their kinds.
+// The API server also accepts the objects that certain values enable, if their kinds are built into Kubernetes.
 func TestAPIServerAcceptsOptionalObjects(t *testing.T) {
 	k8s := strict(t)
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "holdfast"}}}

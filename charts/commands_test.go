@@ -20,18 +20,19 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/docs"
 )
 
-// checks maps each program to a function that checks a command on the pages without running it. The function receives the words after
-// the program. e2e/suites/docs also runs the commands on the pages for users.
+// checks maps each program to a function that checks a command on the pages without running it. The function receives
+// the words that follow the program's name. In addition, e2e/suites/docs runs the commands on the pages for users.
 var checks = map[string]func(t *testing.T, words []string) error{
 	"make": checkMake, "helm": checkHelm, "kubectl": checkKubectl, "export": checkExport, "go": checkGo,
 	"hack/install-debian.sh": checkScript("hack/install-debian.sh"),
-	// Tests of the programs check these: cli/internal/app, e2e/cmd/testbed, flags_test.go.
+	// These programs are checked by other tests: cli/internal/app, e2e/cmd/testbed, flags_test.go.
 	"testbed": elsewhereChecked, "rendezvous": elsewhereChecked, "holdfast-exec": elsewhereChecked,
 }
 
 func elsewhereChecked(*testing.T, []string) error { return nil }
 
-// Every command on the pages can be run: its programs, subcommands, flags, files, targets and values exist.
+// Every command on the documentation pages can be run: its programs, subcommands, flags, files, targets and values
+// exist.
 func TestDocumentedCommandsAreValid(t *testing.T) {
 	pages, err := docs.Pages("..")
 	if err != nil {
@@ -66,7 +67,7 @@ func TestDocumentedCommandsAreValid(t *testing.T) {
 	}
 }
 
-// The checks reject wrong commands.
+// The checks reject invalid commands.
 func TestInvalidCommandsAreDetected(t *testing.T) {
 	for line, want := range map[string]string{
 		"make frobnicate":                                        "there is no target frobnicate",
@@ -97,7 +98,7 @@ func TestInvalidCommandsAreDetected(t *testing.T) {
 	}
 }
 
-// chained cuts the words at && or |.
+// chained splits the words at && or |.
 func chained(words []string) []string {
 	if i := slices.IndexFunc(words, func(w string) bool { return w == "&&" || w == "|" }); i >= 0 {
 		return words[:i]
@@ -141,7 +142,7 @@ func checkHelm(t *testing.T, words []string) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains([]string{"uninstall", "rollback", "list"}, command.Name()) { // these take no chart
+	if slices.Contains([]string{"uninstall", "rollback", "list"}, command.Name()) { // these commands do not take a chart
 		return command.ValidateArgs(args)
 	}
 	if len(args) != 2 || !strings.HasPrefix(args[1], "charts/") {
@@ -209,11 +210,11 @@ func checkKubectl(t *testing.T, words []string) error {
 		return err
 	}
 	for _, file := range files {
-		if file == "jobset.yaml" { // the reader's own
+		if file == "jobset.yaml" { // the reader's own file
 			continue
 		}
 		path := filepath.Join("..", file)
-		if manifest, made := strings.CutPrefix(file, "config/"); made { // by `make manifests`
+		if manifest, made := strings.CutPrefix(file, "config/"); made { // written by `make manifests`
 			path = filepath.Join(manifests(t), manifest)
 		} else if !strings.HasPrefix(file, "examples/") {
 			return fmt.Errorf("no test applies %s", file)

@@ -15,7 +15,7 @@ import (
 	promql "github.com/prometheus/prometheus/promql/parser"
 )
 
-// controllersIn returns the names of all controllers that are registered by the code in a directory.
+// controllersIn returns the names of all controllers that the code in a directory registers.
 func controllersIn(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	constants, fields, named := map[string]string{}, map[string][]string{}, []ast.Expr{}
@@ -81,7 +81,7 @@ func stringOf(e ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-// ofBuilder reports whether a chain of calls begins with a controller-runtime builder.
+// ofBuilder reports whether a chain of calls starts from a controller-runtime builder.
 func ofBuilder(e ast.Expr) bool {
 	for {
 		call, ok := e.(*ast.CallExpr)
@@ -126,7 +126,7 @@ func controllersOf(t *testing.T, chart string) []string {
 	return controllersIn(t, folder)
 }
 
-// An alert never fires for a controller whose name matches no rule.
+// If a controller's name does not match an alert's pattern, the alert never fires for it.
 func TestAlertsCoverAllControllers(t *testing.T) {
 	labels := map[string]string{"HoldfastControllerErrors": "controller", "HoldfastControllerFallsBehind": "name"}
 	for chart := range installed {
@@ -150,7 +150,8 @@ func TestAlertsCoverAllControllers(t *testing.T) {
 	}
 }
 
-// checkNames checks that the pattern matches every name, and that each of its parts matches at least one.
+// checkNames checks that the pattern matches every name, and that each alternative in the pattern matches at least one
+// name.
 func checkNames(t *testing.T, at, pattern string, names []string) {
 	t.Helper()
 	for _, name := range names {

@@ -46,7 +46,7 @@ func TestLinksAreValid(t *testing.T) {
 	}
 }
 
-// Every page is linked from another page, so that readers find it.
+// Every page is linked from another page, so that readers can find it.
 func TestEveryPageIsLinked(t *testing.T) {
 	all := pages(t)
 	linked := map[string]bool{"README.md": true}
@@ -63,11 +63,12 @@ func TestEveryPageIsLinked(t *testing.T) {
 	}
 }
 
-// wrongArticle matches "a" before a vowel. Words that begin with u and those with "one" are excluded, because they may
-// begin with a consonant sound.
+// wrongArticle matches "a" before a vowel. Words that begin with "u" or "one" are excluded, because they may begin with
+// a consonant sound.
 var wrongArticle = regexp.MustCompile(`\b[Aa] ([AEIaei]\w|[Oo][^n\W])\w*`)
 
-// Pages and values use the right articles, which are easily missed when a name such as AppWrapper replaces another one.
+// Pages and values use the correct article, which is easily overlooked when a name such as AppWrapper replaces another
+// one.
 func TestArticles(t *testing.T) {
 	all := pages(t)
 	for chart := range installed {
@@ -98,7 +99,7 @@ func TestInstallationPageListsAllImages(t *testing.T) {
 	}
 }
 
-// Users must be able to understand the values without reading templates.
+// Users must be able to understand the values without reading the templates.
 func TestEveryValueIsDescribed(t *testing.T) {
 	page := string(mustRead(t, filepath.Join("..", "docs", "reference", "values.md")))
 	chart := ""
@@ -112,7 +113,8 @@ func TestEveryValueIsDescribed(t *testing.T) {
 	}
 }
 
-// Artifact Hub shows definitions, images and maintainers. Links in a README must also work outside the repository.
+// Artifact Hub shows a chart's definitions, images and maintainers. Links in a README must also work outside the
+// repository.
 func TestChartsAreDescribedForArtifactHub(t *testing.T) {
 	for _, chart := range append(slices.Sorted(maps.Keys(installed)), "holdfast") {
 		metadata := loadChart(t, chart).Metadata
@@ -161,7 +163,7 @@ func TestChartsAreDescribedForArtifactHub(t *testing.T) {
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// The chart renders with the values in the examples for Argo CD and Flux.
+// The charts render with the values in the examples for Argo CD and Flux.
 func TestGitOpsExamplesRender(t *testing.T) {
 	found := map[string]bool{}
 	for _, block := range yamlBlock.FindAllStringSubmatch(string(mustRead(t, filepath.Join("..", "docs", "installation.md"))), -1) {

@@ -33,8 +33,8 @@ func TestElasticOperatorInPlaceFlags(t *testing.T) {
 	}
 }
 
-// The images of the operator's own programs may be in a private registry for which the authors of ElasticJobs have no
-// credentials.
+// The images of the operator's programs may be in a private registry to which the authors of ElasticJobs do not have
+// access.
 func TestElasticOperatorPullSecrets(t *testing.T) {
 	for values, want := range map[string]string{
 		"": "",

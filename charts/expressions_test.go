@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// foreign lists the series of other programs that dashboards and alerts may use: those of controller-runtime, which every manager serves, of
-// the API server, and of Kueue with metrics.enableClusterQueueResources. Labels are listed where the API server or a test shows them.
+// foreign lists the series of other programs that dashboards and alerts may use. They come from controller-runtime, which every manager serves,
+// from the API server, and from Kueue with metrics.enableClusterQueueResources. Labels are listed where the API server or a test shows them.
 var foreign = map[string][]string{
 	"controller_runtime_reconcile_total": nil, "controller_runtime_reconcile_errors_total": nil, "controller_runtime_reconcile_time_seconds_bucket": nil,
 	"controller_runtime_webhook_requests_total": nil, "controller_runtime_webhook_latency_seconds_bucket": nil, "controller_runtime_webhook_panics_total": {},
@@ -26,7 +26,7 @@ var foreign = map[string][]string{
 }
 
 // The API server also counts requests that did not reach a webhook. A webhook that was skipped because of failurePolicy Ignore has not rejected
-// anything.
+// the request.
 const (
 	rejections = "apiserver_admission_webhook_rejection_count"
 	skips      = "apiserver_admission_webhook_fail_open_count"
@@ -50,7 +50,7 @@ func served() map[string][]string {
 	return all
 }
 
-// samples returns the names under which a metric is stored, which are three for a histogram.
+// samples returns the names under which a metric is stored. A histogram has three.
 func samples(m series.Metric) []string {
 	if m.Type == series.Histogram {
 		return []string{m.Name + "_bucket", m.Name + "_count", m.Name + "_sum"}
@@ -58,8 +58,8 @@ func samples(m series.Metric) []string {
 	return []string{m.Name}
 }
 
-// expressions returns the expressions of all dashboards and alerts, by where they appear. Grafana variables are replaced by all namespaces and
-// a fixed duration.
+// expressions returns the expressions of all dashboards and alerts by location. Grafana variables are replaced by all namespaces and a fixed
+// duration.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -93,7 +93,7 @@ func TestExpressionsUseServedMetrics(t *testing.T) {
 	}
 }
 
-// strangers returns the series in an expression that no program serves, and the labels that ours do not have.
+// strangers returns the series in an expression that no program serves, and the labels that our series do not have.
 func strangers(expr parser.Expr, known map[string][]string) []string {
 	var found []string
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
@@ -132,7 +132,7 @@ func TestUnknownMetricsAreDetected(t *testing.T) {
 	}
 }
 
-// The grouping labels of our metrics exist too. With a typo, all series would be merged into one line.
+// The labels by which expressions group our metrics exist. With a typo in a label, all series would be merged into one.
 func TestGroupingLabelsExist(t *testing.T) {
 	known := served()
 	for at, text := range expressions(t) {
@@ -177,7 +177,7 @@ func TestAlertsKeepClusterAndNamespace(t *testing.T) {
 	}
 }
 
-// Every metric that users would look for is on a dashboard.
+// Every metric that users might look for is on a dashboard.
 func TestEveryMetricIsOnADashboard(t *testing.T) {
 	var all strings.Builder
 	for _, text := range expressions(t) {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/docs"
 )
 
-// program describes where the program of a container is built, and in which environment.
+// program describes how to build the program of a container: the directory, the package and the environment.
 type program struct {
 	folder, main string
 	env          []string
@@ -31,12 +31,12 @@ var programs = map[string]map[string]program{
 	appWrapperChart: {"manager": {filepath.Join("..", "appwrapper-controller"), "./cmd/manager", nil}},
 	elasticChart: {
 		"manager": {filepath.Join("..", "elastic-operator"), "./cmd/manager", nil},
-		"kueue":   {filepath.Join("..", "elastic-operator", "kueue"), "./cmd/manager", []string{"GOWORK=off"}}, // its module is not in the workspace
+		"kueue":   {filepath.Join("..", "elastic-operator", "kueue"), "./cmd/manager", []string{"GOWORK=off"}}, // the kueue module is not in the workspace
 	},
 	reschedulerChart: {"manager": {filepath.Join("..", "rescheduler"), "./cmd/manager", nil}},
 }
 
-// elsewhere lists programs that run in users' pods and not in any chart.
+// elsewhere lists programs that run in users' pods and are not part of any chart.
 var elsewhere = map[string]map[string]program{
 	"agent": {
 		"agent":         {filepath.Join("..", "agent"), "./cmd/agent", nil},
@@ -45,11 +45,11 @@ var elsewhere = map[string]map[string]program{
 	elasticChart: {"rendezvous": {filepath.Join("..", "elastic-operator"), "./cmd/rendezvous", nil}},
 }
 
-// foreignContainers lists containers whose programs are not ours, or take minutes to link: the scheduler is kube-scheduler
-// with a plugin.
+// foreignContainers lists containers whose programs are not ours or take minutes to link. The scheduler is
+// kube-scheduler with a plugin.
 var foreignContainers = []string{"valkey", "scheduler"}
 
-// A program that is given --help after its arguments prints its help only if it recognizes each argument and can parse its
+// With --help after its arguments, a program prints its help only if it recognizes each argument and can parse its
 // value.
 func TestProgramsTakeTheArguments(t *testing.T) {
 	built := buildAll(t)
@@ -77,7 +77,7 @@ func TestProgramsTakeTheArguments(t *testing.T) {
 	}
 }
 
-// checkPages checks that programs accept the command lines of a page, with values in place of <these>.
+// checkPages checks that programs accept the command lines on the pages, with values in place of <placeholders>.
 func checkPages(t *testing.T, built map[string]string) {
 	t.Helper()
 	pages, err := docs.Pages("..")
@@ -147,7 +147,7 @@ func (p program) build(t *testing.T, binary string) string {
 	return binary
 }
 
-// checkFlags checks that the page shows the help of the programs.
+// checkFlags checks that the reference page shows the help texts of the programs.
 func checkFlags(t *testing.T, built map[string]string) {
 	t.Helper()
 	var page strings.Builder

@@ -25,7 +25,7 @@ func rules(t *testing.T, role *unstructured.Unstructured) []rbacv1.PolicyRule {
 	return as[rbacv1.Role](t, role).Rules
 }
 
-// rights returns each single permission in the rules: group, resource, name and verb.
+// rights returns each individual permission in the rules: group, resource, name and verb.
 func rights(rules []rbacv1.PolicyRule) []string {
 	all := []string{}
 	for _, rule := range rules {
@@ -47,7 +47,7 @@ func rights(rules []rbacv1.PolicyRule) []string {
 	return slices.Compact(all)
 }
 
-// checkBinding checks that the role is bound to the account of the program's pods, which the chart creates, and to no other account.
+// checkBinding checks that the role is bound only to the account of the program's pods, and that the chart creates this account.
 func checkBinding(t *testing.T, all objects, kind, ending, program string) {
 	t.Helper()
 	binding := as[rbacv1.RoleBinding](t, all.named(t, kind+"Binding", ending))
@@ -75,7 +75,7 @@ func accountOf(t *testing.T, all objects, program string) string {
 	return ""
 }
 
-// The manager has the permissions on kinds that a user adds in the values.
+// The manager gets permissions for the kinds that a user adds in the values.
 func TestManagerGetsPermissionsFromValues(t *testing.T) {
 	checkBinding(t, mustParse(t, appWrapperChart, installed[appWrapperChart].settings["everything"]), "ClusterRole", "-wrapped", "manager")
 	checkBinding(t, mustParse(t, reschedulerChart, ""), "ClusterRole", "-owners", "manager")
@@ -129,7 +129,7 @@ func TestCRDsFitIntoAnnotation(t *testing.T) {
 	}
 }
 
-// The definitions describe all fields except those of pod specs.
+// The definitions describe all fields, except the fields of pod specs.
 func TestCRDsDescribeOurFields(t *testing.T) {
 	for chart, file := range definitions {
 		crd := parse(t, file, string(mustRead(t, file)))[0]
@@ -149,7 +149,7 @@ func TestCRDsDescribeOurFields(t *testing.T) {
 	}
 }
 
-// checkDescriptions returns how many fields of a schema have a description. The fields of metadata have none.
+// checkDescriptions returns how many fields of a schema have a description. It skips metadata.
 func checkDescriptions(t *testing.T, path string, schema map[string]any) int {
 	t.Helper()
 	described := 0
@@ -177,8 +177,8 @@ func checkDescriptions(t *testing.T, path string, schema map[string]any) int {
 	return described
 }
 
-// The upstream controller panics on JobSets without the webhook's defaults, so it must not be possible to create one during a migration
-// back to it.
+// The upstream controller panics on JobSets without the webhook's defaults, so it must not be possible to create such a JobSet during a
+// migration back to it.
 func TestUninstallKeepsCRDAndWebhooks(t *testing.T) {
 	for values, kept := range map[string]string{``: "keep", `crds: {keep: false}`: "", `certificates: {mode: certManager}`: "keep"} {
 		for _, kind := range []string{validating, mutating} {
@@ -228,7 +228,7 @@ func TestRBACRulesMatchMarkers(t *testing.T) {
 			generated := parse(t, role.file, string(mustRead(t, role.file)))
 			for _, kind := range []string{"ClusterRole", "Role"} {
 				marked, granted := rights(rules(t, generated.named(t, kind, role.name))), rights(rules(t, all.named(t, kind, role.ending)))
-				if role.features != "" && !strings.Contains(values, role.features) { // without it, the chart grants fewer permissions and no others
+				if role.features != "" && !strings.Contains(values, role.features) { // without the feature, the chart grants fewer permissions and no additional ones
 					marked = slices.DeleteFunc(marked, func(right string) bool { return !slices.Contains(granted, right) })
 				}
 				if diff := cmp.Diff(marked, granted); diff != "" {
@@ -240,7 +240,7 @@ func TestRBACRulesMatchMarkers(t *testing.T) {
 	})
 }
 
-// Helm stores each release, with its chart and manifest, in one Secret of at most 1 MiB. Both contain the CRD.
+// Helm stores each release in one Secret of at most 1 MiB. The release contains the chart and the manifest, and both contain the CRD.
 func TestReleasesFitIntoSecret(t *testing.T) {
 	for chart, entry := range installed {
 		size := releaseSize(t, chart, entry.settings["everything"])

@@ -15,7 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// The chart's own store is closed by default: it has only a TLS port, a disabled default user, and its own password.
+// The chart's own store is protected by default: it has only a TLS port, a disabled default user, and a password of its own.
 func TestStoreIsClosedByDefault(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["orchestrator and valkey"])
 	for key, want := range map[string]string{
@@ -27,7 +27,7 @@ func TestStoreIsClosedByDefault(t *testing.T) {
 		}
 	}
 	users := users(all.container(t, "valkey").Args)
-	// The server replays its append-only file with the permissions of the default user, which cannot log in.
+	// The default user cannot log in. It has permissions because the server replays its append-only file as this user.
 	if got := strings.Join(users["default"], " "); got != "off ~* &* +@all" {
 		t.Errorf("the default user is %s", got)
 	}
@@ -64,7 +64,7 @@ func users(args []string) map[string][]string {
 }
 
 // The chart renders the Secrets of its store without data, so that every rendering is identical and none overwrites existing data. The
-// orchestrator fills them. It may read and update only these Secrets.
+// orchestrator fills them. Its role allows it to read and update only these Secrets.
 func TestOrchestratorFillsSecrets(t *testing.T) {
 	const own = "orchestrator: {enabled: true}\nvalkey: {enabled: true, %s}"
 	for name, tc := range map[string]struct {
@@ -107,8 +107,8 @@ func TestOrchestratorFillsSecrets(t *testing.T) {
 	}
 }
 
-// checkRightsToSecrets checks that the orchestrator's role covers the Secrets that it fills, and that its pod does not mount them.
-// Otherwise the pod would wait for Secrets that only it can fill.
+// checkRightsToSecrets checks that the orchestrator's role covers the Secrets that it fills, and that its pod does not mount them. If
+// it mounted them, the pod would wait for Secrets that only it can fill.
 func checkRightsToSecrets(t *testing.T, all objects, names []string) {
 	t.Helper()
 	var granted []string
@@ -133,7 +133,7 @@ func checkRightsToSecrets(t *testing.T, all objects, names []string) {
 	}
 }
 
-// The store does not start with an empty Secret: its pod waits for each key.
+// The store's pod does not start while a key of its Secrets is missing.
 func TestStoreWaitsForSecrets(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["orchestrator and valkey"])
 	pod := as[appsv1.StatefulSet](t, all.find("StatefulSet")[0]).Spec.Template.Spec
@@ -163,7 +163,7 @@ func TestAgentsWithoutCredentials(t *testing.T) {
 	}
 }
 
-// The chart uses the user's own Secrets and does not create them.
+// If the user provides Secrets, the chart uses them and does not create its own.
 func TestExistingSecrets(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["everything"])
 	if found := all.find("Secret"); len(found) != 0 {
@@ -220,7 +220,7 @@ func TestSidecarAdmissionPolicy(t *testing.T) {
 			t.Errorf("binding %+v", binding.Spec)
 		}
 	}
-	// These directories have been tested on an API server.
+	// The listed directories have been tested on an API server.
 	tried, err := os.ReadFile(filepath.Join("..", "jobset-controller", "internal", "testing", "policy", "cri_env_test.go"))
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// dashboard holds the fields of Grafana's JSON model that tests read.
+// dashboard holds the fields of Grafana's JSON model that the tests read.
 type dashboard struct {
 	UID    string
 	Title  string
@@ -30,10 +30,10 @@ type dashboard struct {
 	}
 }
 
-// dashboardFolder is the directory of the dashboards, in the library chart.
+// dashboardFolder is the library chart's dashboard directory.
 var dashboardFolder = filepath.Join("library", "files", "dashboards")
 
-// dashboards returns the dashboards by file.
+// dashboards returns the dashboards by file name.
 func dashboards(t *testing.T) map[string]dashboard {
 	t.Helper()
 	files, err := os.ReadDir(dashboardFolder)
@@ -70,7 +70,7 @@ func TestChartsContainDashboards(t *testing.T) {
 	}
 }
 
-// Panels have what Grafana needs to distinguish them, and nothing that it rejects.
+// Dashboards and panels have what Grafana needs to distinguish them, and do not contain anything that Grafana rejects.
 func TestDashboardsAreValid(t *testing.T) {
 	uids := map[string]bool{}
 	for _, board := range dashboards(t) {
@@ -95,7 +95,8 @@ func TestDashboardsAreValid(t *testing.T) {
 	}
 }
 
-// Each setting renders all alerts, except for a disabled one, and for those of the orchestrator if it is not scraped.
+// Each setting renders all alerts, except a disabled alert and, if the orchestrator is not scraped, the orchestrator's
+// alerts.
 func TestAllAlertsAreRendered(t *testing.T) {
 	for chart, entry := range installed {
 		for values, disabled := range map[string]string{
@@ -103,7 +104,7 @@ func TestAllAlertsAreRendered(t *testing.T) {
 		} {
 			all := mustParse(t, chart, values)
 			without := []string{disabled}
-			if chart != inPlaceChart && !scrapesOrchestrators(t, all) { // the orchestrator of the excluded chart is its manager, which is always scraped
+			if chart != inPlaceChart && !scrapesOrchestrators(t, all) { // in the excluded chart, the orchestrator is the manager, which is always scraped
 				without = append(without, "HoldfastOrchestratorHasNoLeader")
 			}
 			want := slices.DeleteFunc(alertsOf(t, chart), func(a alert) bool { return slices.Contains(without, a.Name) })
@@ -140,7 +141,7 @@ func thresholds(t *testing.T) (names []string) {
 	return names
 }
 
-// The rules contain what users set in the values.
+// The rules contain the settings from the values.
 func TestAlertSettings(t *testing.T) {
 	settable := thresholds(t)
 	for chart := range installed {
@@ -165,7 +166,8 @@ func TestAlertSettings(t *testing.T) {
 	}
 }
 
-// alertsWith renders alerts with the given threshold for all alerts that have one, and with other settings.
+// alertsWith renders a chart's alerts with the given threshold for all alerts that have one, and with other non-default
+// settings.
 func alertsWith(t *testing.T, chart string, defaults []alert, settable []string, threshold string) []alert {
 	t.Helper()
 	set, durations := []string{}, []string{}
@@ -197,7 +199,7 @@ func scrapesOrchestrators(t *testing.T, all objects) bool {
 	return false
 }
 
-// An alert about a missing series would never stop if nothing serves that series.
+// An alert about a missing series would fire forever if nothing served that series.
 func TestOrchestratorAlertsNeedScraping(t *testing.T) {
 	const rules, on = "metrics: {prometheusRule: {enabled: true}}", "orchestrator: {enabled: true, metrics: {enabled: true}}\nvalkey: {enabled: true}"
 	for values, want := range map[string]bool{
@@ -226,8 +228,8 @@ func TestMetricsCanBeDisabled(t *testing.T) {
 	}
 }
 
-// A policy that selects a pod opens all ports that the pod serves. Ports that serve only probes are excluded, because
-// the kubelet is always allowed.
+// A NetworkPolicy that selects a pod allows access to all ports that the pod serves. Ports that serve only probes are
+// excluded, because the kubelet always has access.
 func TestNetworkPoliciesOpenServedPorts(t *testing.T) {
 	eachRendering(t, func(t *testing.T, chart, _, values string) {
 		all := mustParse(t, chart, values+"\nnetworkPolicy: {enabled: true}\n")
@@ -251,7 +253,7 @@ func TestNetworkPoliciesOpenServedPorts(t *testing.T) {
 	})
 }
 
-// closed returns the ports, except for those of probes, that no rule opens.
+// closed returns the ports to which no rule allows access, except probe ports.
 func closed(pod corev1.PodSpec, rules []networkingv1.NetworkPolicyIngressRule) []string {
 	open := map[int32]bool{}
 	for _, rule := range rules {

@@ -169,7 +169,7 @@ func mustRender(t *testing.T, name, values string) map[string]string {
 	return files
 }
 
-// mustParse returns the objects of a rendering. Every document must be an object.
+// mustParse returns the objects that a chart renders. Every document must be an object.
 func mustParse(t *testing.T, name, values string) objects {
 	t.Helper()
 	files := mustRender(t, name, values)
@@ -247,7 +247,7 @@ func as[T any](t *testing.T, obj *unstructured.Unstructured) *T {
 	return into
 }
 
-// podTemplates returns the pod templates of a rendering by the name of their owner.
+// podTemplates returns the rendered pod templates by the name of their owner.
 func (o objects) podTemplates(t *testing.T) map[string]corev1.PodTemplateSpec {
 	t.Helper()
 	found := map[string]corev1.PodTemplateSpec{}
@@ -263,7 +263,7 @@ func (o objects) podTemplates(t *testing.T) map[string]corev1.PodTemplateSpec {
 	return found
 }
 
-// container returns a container of the manager's pod.
+// container returns the manager pod's container with the given name.
 func (o objects) container(t *testing.T, name string) corev1.Container {
 	t.Helper()
 	for _, pod := range o.podTemplates(t) {

@@ -29,7 +29,8 @@ func TestReschedulerWebhookFailsOpen(t *testing.T) {
 	}
 }
 
-// A disabled feature has no permissions: a manager that is configured not to taint nodes has no permission to taint them.
+// The role does not include permissions for disabled features. For example, a manager that is configured not to taint
+// nodes is not allowed to taint them.
 func TestReschedulerPermissionsMatchFeatures(t *testing.T) {
 	may := func(setting string) map[string]bool {
 		all, granted := mustParse(t, reschedulerChart, installed[reschedulerChart].settings[setting]), map[string]bool{}
@@ -74,7 +75,7 @@ func TestSchedulerServiceAccount(t *testing.T) {
 	}
 }
 
-// The pods of the scheduler need their account, even if its roles are managed elsewhere.
+// The scheduler's pods need their service account, even if its roles are managed elsewhere.
 func TestSchedulerAccountWithoutRoles(t *testing.T) {
 	all := mustParse(t, reschedulerChart, "scheduler: {enabled: true}\nrbac: {create: false}")
 	all.named(t, "ServiceAccount", "holdfast-scheduler")
@@ -83,8 +84,8 @@ func TestSchedulerAccountWithoutRoles(t *testing.T) {
 	}
 }
 
-// In mode profile the chart runs no scheduler. It creates the profile, and grants the permission that the user of the cluster's own
-// scheduler lacks.
+// In profile mode, the chart does not run a scheduler. It creates the profile, and grants the user of the cluster's own
+// scheduler the permission that it lacks.
 func TestSchedulerProfileMode(t *testing.T) {
 	all := mustParse(t, reschedulerChart, installed[reschedulerChart].settings["profile"])
 	for _, object := range all {
@@ -118,7 +119,8 @@ func TestSchedulerProfileMode(t *testing.T) {
 	}
 }
 
-// The plain manifest contains the objects that the values add. The objects of the chart's defaults are in a separate file.
+// The plain manifest contains exactly the objects that the values add to the chart's default objects. The default
+// objects are in a separate file.
 func TestPlainSchedulerManifestIsComplete(t *testing.T) {
 	file := filepath.Join(manifests(t), "rescheduler-scheduler.yaml")
 	plain := parse(t, file, string(mustRead(t, file)))
@@ -163,7 +165,8 @@ affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeS
 	}
 }
 
-// A scheduler must not be newer than the API server. Without the scheduler, the rescheduler runs on older API servers.
+// A scheduler must not be newer than the API server. Without the scheduler, the rescheduler also runs with older API
+// servers.
 func TestSchedulerRequiresKubernetesVersion(t *testing.T) {
 	const scheduler = "scheduler: {enabled: true}\n"
 	for name, c := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// mayChange reports whether the image with this tag may change. An image without a tag is the latest.
+// mayChange reports whether the image's tag may be moved to another image. An image without a tag has the tag latest.
 func mayChange(image string) bool {
 	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
 	return tag == "" || tag == "latest"
@@ -33,7 +33,7 @@ func TestPasswordIsReadFromFile(t *testing.T) {
 	}
 }
 
-// Every pod of every chart meets the restricted Pod Security Standard, according to the API server's own library.
+// Every pod of every chart meets the restricted Pod Security Standard. The test uses the API server's library.
 func TestPodsAreRestricted(t *testing.T) {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	})
 }
 
-// Pods also meet our own requirements beyond the standard.
+// Pods also meet our additional requirements.
 func TestContainersAreHardened(t *testing.T) {
 	eachRendering(t, func(t *testing.T, chart, _, values string) {
 		for pod, template := range mustParse(t, chart, values).podTemplates(t) {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// All charts except that of the JobSet controller.
+// All charts except the JobSet controller's.
 const (
 	appWrapperChart  = "appwrapper-controller"
 	elasticChart     = "elastic-operator"
@@ -19,7 +19,7 @@ const (
 	inPlaceChart     = "holdfast-inplace"
 )
 
-// entry describes what differs between charts in the tests that all of them share.
+// entry holds a chart's parameters for the tests that all charts share.
 type entry struct {
 	// settings holds the values of the renderings that all tests use.
 	settings map[string]string
@@ -27,10 +27,10 @@ type entry struct {
 	webhooks []string
 	// own lists webhook fields that are set by the chart and not by the markers.
 	own []string
-	// config is a value for the manager's configuration file, and line is a line of the file with that value. Both are empty
-	// if the chart has no such value.
+	// config is a value for the manager's configuration file, and line is the resulting line of the file. Both are
+	// empty if the chart does not have such a value.
 	config, line string
-	// refused maps values that the chart rejects to a part of the message.
+	// refused maps values that the chart rejects to a part of the error message.
 	refused map[string]string
 }
 
@@ -141,7 +141,7 @@ leaderElection: {enabled: false}
 	},
 }
 
-// Settings that several charts have in common.
+// Settings that several charts share.
 const (
 	ha = `
 replicaCount: 2
@@ -166,7 +166,7 @@ podDisruptionBudget: {enabled: true}
 `
 )
 
-// The rules of the webhooks are generated from the code. A chart adds the namespaces that they skip.
+// The webhooks' rules are generated from the code. A chart adds the namespaces that the webhooks skip.
 func TestWebhooksMatchMarkers(t *testing.T) {
 	for chart, entry := range installed {
 		if chart == jobSetChart { // tested in more detail in webhook_test.go
@@ -208,7 +208,7 @@ func hooks(configuration *unstructured.Unstructured, without []string) []any {
 	return all
 }
 
-// The manager's flag names the mounted file. An empty configuration has no file and no flag.
+// The manager's flag names the mounted file. If the configuration is empty, there is neither a file nor a flag.
 func TestConfigurationIsMounted(t *testing.T) {
 	for chart, entry := range installed {
 		if entry.config == "" {

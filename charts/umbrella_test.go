@@ -38,8 +38,8 @@ func umbrella(t *testing.T, values map[string]any) objects {
 	return found
 }
 
-// A single registry and release install all controllers, and no two objects have the same name. The chart holdfast-inplace is not
-// included, because it is for clusters with the upstream JobSet controller.
+// A single release with a single registry setting installs all controllers, and no two objects have the same name. The
+// chart holdfast-inplace is not included, because it is for clusters with the upstream JobSet controller.
 func TestUmbrellaInstallsAllControllers(t *testing.T) {
 	global := map[string]any{"imageRegistry": "registry.example/a"}
 	all := umbrella(t, map[string]any{"global": global})

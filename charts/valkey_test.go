@@ -40,7 +40,7 @@ func setting(t *testing.T, all objects, key string) string {
 	return args[at+1]
 }
 
-// The orchestrator's address is that of the Service, which selects the store's pod and not the manager's.
+// The orchestrator connects to the store's Service, which selects the store's pod and not the manager's.
 func TestStoreAddress(t *testing.T) {
 	for name, want := range map[string]string{"orchestrator and valkey": "valkey.holdfast.svc:6379", "everything": "store.holdfast.svc:6400"} {
 		t.Run(name, func(t *testing.T) {

@@ -22,18 +22,18 @@ const (
 	mutating   = "MutatingWebhookConfiguration"
 )
 
-// ofPods reports whether the webhook is called for pods.
+// ofPods reports whether the API server calls the webhook for pods.
 func ofPods(w admissionv1.ValidatingWebhook) bool {
 	return slices.Contains(w.Rules[0].Resources, "pods")
 }
 
-// The rules of the webhooks are generated from the code. The chart adds the Service and the conditions under which the webhooks skip an object.
+// The webhooks' rules are generated from the code. The chart adds the Service and the conditions under which the webhooks skip an object.
 func TestJobSetWebhooksMatchMarkers(t *testing.T) {
 	for name, values := range settings {
 		for _, kind := range []string{validating, mutating} {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				generated := parse(t, webhookFile, string(mustRead(t, webhookFile))).named(t, kind, "")
-				want := as[admissionv1.ValidatingWebhookConfiguration](t, generated) // the other kind has the same fields and some more
+				want := as[admissionv1.ValidatingWebhookConfiguration](t, generated) // a mutating configuration has these fields too
 				got := as[admissionv1.ValidatingWebhookConfiguration](t, mustParse(t, jobSetChart, values).named(t, kind, ""))
 				if got.Name != want.Name {
 					t.Errorf("it is %s, want %s", got.Name, want.Name)
@@ -59,7 +59,7 @@ func TestJobSetWebhooksMatchMarkers(t *testing.T) {
 }
 
 // Pods with exclusive placement must pass the webhook regardless of who creates them. The orchestrator, which replaces lost pods, uses the
-// account of the release. The webhook must not be called for other pods.
+// release's service account. The webhook must not be called for other pods.
 func TestPodWebhookIsOnlyForExclusivePlacement(t *testing.T) {
 	const values = `webhook: {failurePolicy: Ignore, namespaceSelector: {matchLabels: {train: "yes"}}}`
 	asked := 0
@@ -103,7 +103,7 @@ serviceAccount: {name: me}
 	}
 }
 
-// The Service points to the port in the manager's flag, under the name in its certificate.
+// The Service has the name in the certificate, and targets the port in the manager's flag.
 func TestWebhookServiceSelectsManager(t *testing.T) {
 	for name, values := range settings {
 		t.Run(name, func(t *testing.T) {
@@ -132,9 +132,9 @@ func TestWebhookServiceSelectsManager(t *testing.T) {
 func TestCertificates(t *testing.T) {
 	for name, c := range map[string]struct {
 		values string
-		kinds  []string // of the objects that the chart creates for the certificates
-		secret string   // mounted
-		given  bool     // provided by someone else
+		kinds  []string // kinds of the objects that the chart creates for the certificates
+		secret string   // name of the mounted Secret
+		given  bool     // whether another program provides the certificates
 	}{
 		"created by the manager":                 {``, []string{"Secret"}, "", false},
 		"created by cert-manager":                {`certificates: {mode: certManager}`, []string{"Issuer", "Certificate"}, "jobset-webhook-server-cert", true},
@@ -161,7 +161,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// mountedSecret returns the Secret that the manager mounts, or none if the manager writes the directory itself.
+// mountedSecret returns the name of the Secret that the manager mounts, or "" if the manager itself writes to the directory.
 func mountedSecret(t *testing.T, all objects, folder string) string {
 	t.Helper()
 	for _, template := range all.podTemplates(t) {
