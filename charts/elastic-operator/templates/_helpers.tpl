@@ -1,4 +1,4 @@
-{{- /* Labels of the integration with Kueue. */}}
+{{- /* Labels of the Kueue integration. */}}
 {{- define "elastic-operator.kueueLabels" -}}
 {{ include "elastic-operator.kueueSelectorLabels" . }}
 {{ include "holdfast.releaseLabels" . }}
@@ -19,7 +19,7 @@ app.kubernetes.io/component: kueue
 {{- $v := .Values }}
 {{- include "holdfast.validate" . }}
 {{- if and $v.inPlace.enabled (not $v.inPlace.storeAddress) }}
-{{- fail "inPlace.storeAddress: set it to the address at which pods reach the store of the orchestrator" }}
+{{- fail "inPlace.storeAddress: set it to the address where pods can reach the orchestrator's store" }}
 {{- end }}
 {{- if and $v.inPlace.enabled $v.inPlace.storeAuth (or $v.inPlace.storeUsername $v.inPlace.existingSecret) }}
 {{- fail "inPlace.storeUsername, inPlace.existingSecret: with inPlace.storeAuth each ElasticJob has a user and a Secret of its own; leave them empty" }}

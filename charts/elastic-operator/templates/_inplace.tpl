@@ -1,4 +1,4 @@
-{{- /* Arguments of the operator in addition to those of all managers. */}}
+{{- /* Arguments of the operator, in addition to the arguments that all managers share. */}}
 {{- define "elastic-operator.args" -}}
 {{- if .Values.rendezvous.enabled }}
 - --rendezvous-image={{ include "holdfast.image" (dict "image" .Values.rendezvous.image "value" "rendezvous.image" "context" .) }}

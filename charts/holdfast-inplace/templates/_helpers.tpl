@@ -23,7 +23,7 @@ holdfast-inplace
 {{- include "holdfast.validateWebhook" . }}
 {{- end }}
 
-{{- /* Arguments in addition to those of all managers. */}}
+{{- /* Arguments in addition to the arguments that all managers share. */}}
 {{- define "holdfast-inplace.args" -}}
 - --leader-election-lease-duration={{ .Values.leaderElection.leaseDuration }}
 {{ include "holdfast.storeArgs" . | trim }}

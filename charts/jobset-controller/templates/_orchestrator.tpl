@@ -1,4 +1,4 @@
-{{- /* The container of the orchestrator. */}}
+{{- /* The orchestrator container. */}}
 {{- define "jobset-controller.orchestrator" -}}
 {{- $o := .Values.orchestrator -}}
 - name: orchestrator

@@ -113,7 +113,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{- /* The configuration file of the manager. */}}
+{{- /* The manager's configuration file. */}}
 {{- define "holdfast.config" -}}
 {{- with .Values.config }}
 apiVersion: v1

@@ -1,4 +1,4 @@
-{{- /* The Service of the metrics and its ServiceMonitor. Argument: {"context": ., "ports": a list of {"name", "port", "secure"}}. */}}
+{{- /* The metrics Service and its ServiceMonitor. Argument: {"context": ., "ports": a list of {"name", "port", "secure"}}. */}}
 {{- define "holdfast.metrics" -}}
 {{- $ports := .ports }}
 {{- with .context }}
@@ -54,7 +54,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{- /* The metrics ports of a manager, as YAML. */}}
+{{- /* A manager's metrics ports, as YAML. */}}
 {{- define "holdfast.metricsPorts" -}}
 {{- if .Values.metrics.enabled }}
 - {name: metrics, port: {{ .Values.metrics.port }}, secure: {{ .Values.metrics.secure }}}

@@ -1,4 +1,4 @@
-{{- /* The network policy of a manager. Argument: {"context": ., "metricsPorts": numbers}. */}}
+{{- /* The NetworkPolicy of a manager. Argument: {"context": ., "metricsPorts": numbers}. */}}
 {{- define "holdfast.networkPolicy" -}}
 {{- $metricsPorts := .metricsPorts }}
 {{- with .context }}

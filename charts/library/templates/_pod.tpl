@@ -1,4 +1,4 @@
-{{- /* The reference of an image. Argument: {"image": ..., "value": its path in the values, "context": .}. A digest takes precedence over a tag. */}}
+{{- /* An image reference. Argument: {"image": ..., "value": its path in the values, "context": .}. A digest takes precedence over a tag. */}}
 {{- define "holdfast.image" -}}
 {{- $image := .image }}
 {{- $registry := coalesce $image.registry (default dict .context.Values.global).imageRegistry }}
@@ -9,12 +9,12 @@
 {{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ default .context.Chart.AppVersion $image.tag }}{{ end }}
 {{- end }}
 
-{{- /* The pull Secrets of the chart and the global ones, as a list. */}}
+{{- /* The chart's pull Secrets and the global ones, as a list. */}}
 {{- define "holdfast.pullSecrets" -}}
 {{- concat (default list (default dict .Values.global).imagePullSecrets) .Values.imagePullSecrets | uniq | toYaml }}
 {{- end }}
 
-{{- /* Their names, in the format of a flag. */}}
+{{- /* The names of the pull Secrets, in the format of a flag. */}}
 {{- define "holdfast.pullSecretNames" -}}
 {{- $names := list }}
 {{- range include "holdfast.pullSecrets" . | fromYamlArray }}
@@ -39,7 +39,7 @@ priorityClassName: {{ . }}
 terminationGracePeriodSeconds: {{ int $v.terminationGracePeriodSeconds }}
 {{- end }}
 
-{{- /* Where pods may run. Without an affinity, replicas prefer different nodes. Argument: {"component": ..., "replicas": their number,
+{{- /* Scheduling constraints of pods. Without an affinity, replicas prefer different nodes. Argument: {"component": ..., "replicas": their number,
 "context": .}. */}}
 {{- define "holdfast.placement" -}}
 {{- $v := .context.Values }}
@@ -107,7 +107,7 @@ readinessProbe:
   periodSeconds: 5
 {{- end }}
 
-{{- /* Arguments of all managers. */}}
+{{- /* Arguments that all managers share. */}}
 {{- define "holdfast.managerArgs" -}}
 - --leader-elect={{ .Values.leaderElection.enabled }}
 - --health-probe-bind-address=:{{ .Values.healthPort }}

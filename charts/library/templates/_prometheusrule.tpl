@@ -44,7 +44,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{- /* The alerts of a chart without the settings of its user: those of every controller, those that some charts share, and its own. */}}
+{{- /* A chart's alerts without the user's settings: the alerts of every controller, the alerts that some charts share, and the chart's own. */}}
 {{- define "holdfast.alerts" -}}
 {{- $library := (index .Subcharts "holdfast-library").Files }}
 {{- $chart := .Files.Get "files/rules/alerts.yaml" | fromYaml }}
@@ -70,7 +70,7 @@ spec:
 {{- concat $rules (default list $chart.rules) | toYaml }}
 {{- end }}
 
-{{- /* One alert with the settings from the values. THRESHOLD in its texts is replaced by its threshold. */}}
+{{- /* One alert with the settings from the values. Its threshold replaces THRESHOLD in its texts. */}}
 {{- define "holdfast.alert" -}}
 {{- $rule := deepCopy .rule }}
 {{- $_ := set $rule "labels" (merge (deepCopy .values.additionalRuleLabels) $rule.labels) }}

@@ -1,4 +1,4 @@
-{{- /* The roles of a program, generated from the markers in its code, and their bindings. Argument: {"context": ., "program": the file in
+{{- /* A program's roles, generated from the markers in its code, and their bindings. Argument: {"context": ., "program": the file in
 files/rbac, "name": of the roles, "account": its service account, "labels": YAML, "granted": a template that omits permissions of a rule}. */}}
 {{- define "holdfast.generatedRoles" -}}
 {{- range $document := splitList "---\n" (.context.Files.Get (printf "files/rbac/%s.yaml" .program)) }}
@@ -68,7 +68,7 @@ rules:
 {{- end }}
 {{- end }}
 
-{{- /* Permissions of users for a kind. Argument: {"context": ., "kind": in the names of the roles, "group", "resource", "subresources": that editors write}. */}}
+{{- /* The users' permissions for a kind. Argument: {"context": ., "kind": in the names of the roles, "group", "resource", "subresources": that editors write}. */}}
 {{- define "holdfast.userRoles" -}}
 {{- $name := printf "%s-%s" (include "holdfast.fullname" .context) .kind }}
 {{- if .context.Values.rbac.aggregateClusterRoles }}

@@ -9,7 +9,7 @@ app.kubernetes.io/component: valkey
 {{ include "holdfast.releaseLabels" . }}
 {{- end }}
 
-{{- /* The address at which pods reach the store. */}}
+{{- /* The store address that pods use. */}}
 {{- define "holdfast.valkeyAddress" -}}
 {{- if .Values.valkey.enabled -}}
 {{ .Values.valkey.serviceName }}.{{ .Release.Namespace }}.svc:{{ .Values.valkey.port }}
@@ -31,12 +31,12 @@ app.kubernetes.io/component: valkey
 {{- if $on }}true{{ end }}
 {{- end }}
 
-{{- /* The label with the revision of a StatefulSet's pod consists of this name and up to 11 more characters. */}}
+{{- /* The revision label of a StatefulSet's pod consists of this name and up to 11 more characters. */}}
 {{- define "holdfast.valkeyName" -}}
 {{ printf "%s-valkey" (include "holdfast.fullname" . | trunc 45 | trimSuffix "-") }}
 {{- end }}
 
-{{- /* The store user of the orchestrator, and the Secret with its password. Empty without a user. */}}
+{{- /* The orchestrator's store user, and the Secret with its password. Empty if there is no user. */}}
 {{- define "holdfast.valkeyUser" -}}
 {{- if and .Values.valkey.enabled (include "holdfast.storeAuth" .) -}}
 holdfast-orchestrator
@@ -61,7 +61,7 @@ holdfast-orchestrator
 {{- default (printf "%s-tls" (include "holdfast.valkeyName" .)) .Values.valkey.tls.existingSecret }}
 {{- end }}
 
-{{- /* The Secrets that the chart renders empty and the orchestrator fills. A Secret that the values name is omitted. */}}
+{{- /* The Secrets that the chart renders empty and the orchestrator fills, except Secrets that the values provide. */}}
 {{- define "holdfast.emptyPasswordSecret" -}}
 {{- if and .Values.valkey.enabled (include "holdfast.storeAuth" .) (not .Values.valkey.existingSecret) -}}
 {{ include "holdfast.valkeyPasswordSecret" . }}
@@ -79,7 +79,7 @@ holdfast-orchestrator
 {{- end }}
 
 
-{{- /* Invalid combinations of values about the store. Each message says what to do. */}}
+{{- /* Invalid combinations of store values. Each message says what to do. */}}
 {{- define "holdfast.validateStore" -}}
 {{- $v := .Values }}
 {{- if and $v.valkey.enabled $v.valkey.address }}

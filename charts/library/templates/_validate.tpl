@@ -1,4 +1,4 @@
-{{- /* Invalid combinations of values of all charts. Each message says what to do. */}}
+{{- /* Invalid combinations of the values that all charts share. Each message says what to do. */}}
 {{- define "holdfast.validate" -}}
 {{- $v := .Values }}
 {{- if and (gt (int $v.replicaCount) 1) (not $v.leaderElection.enabled) }}

@@ -39,7 +39,7 @@
   {{- end }}
 {{- end }}
 
-{{- /* Writes of users are validated. Recoveries must not wait for the webhook, and invalid objects can be deleted. */}}
+{{- /* The webhook validates what users write. Recoveries must not wait for it, and it must not prevent the deletion of invalid objects. */}}
 {{- define "holdfast.webhookConditions" -}}
 - name: not-by-the-release-itself
   expression: request.userInfo.username != 'system:serviceaccount:{{ .Release.Namespace }}:{{ include "holdfast.serviceAccountName" . }}'
@@ -64,7 +64,7 @@ spec:
       targetPort: webhook
 {{- end }}
 
-{{- /* Invalid combinations of values about certificates. */}}
+{{- /* Invalid combinations of certificate values. */}}
 {{- define "holdfast.validateWebhook" -}}
 {{- $v := .Values }}
 {{- if and $v.webhook.enabled $v.metrics.enabled (eq (int $v.webhook.port) (int $v.metrics.port)) }}
