@@ -67,7 +67,7 @@ type trial struct {
 	fires, quiet load
 	also         []load            // further loads with which it fires
 	values       []string          // expected in the description, for fires and for each load of also
-	labels       map[string]string // of the alert, in addition to those of the rule
+	labels       map[string]string // labels of the alert in addition to the rule's labels
 }
 
 // controller holds the labels that distinguish the alerts of one controller.

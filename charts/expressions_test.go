@@ -132,7 +132,7 @@ func TestUnknownMetricsAreDetected(t *testing.T) {
 	}
 }
 
-// The labels by which expressions group our metrics exist. With a typo in a label, all series would be merged into one.
+// The labels that expressions use to group our metrics exist. With a typo in a label, all series would be merged into one.
 func TestGroupingLabelsExist(t *testing.T) {
 	known := served()
 	for at, text := range expressions(t) {

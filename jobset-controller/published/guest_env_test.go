@@ -62,7 +62,7 @@ func newGuest(t *testing.T) *guest {
 	return newGuestIn(newCluster(t), "default")
 }
 
-// newGuestIn installs the orchestrator in a namespace of the cluster. Its webhook replaces that of an earlier
+// newGuestIn installs the orchestrator in a namespace of the cluster. Its webhook replaces the webhook of an earlier
 // installation.
 func newGuestIn(c *cluster, system string) *guest {
 	c.Helper()

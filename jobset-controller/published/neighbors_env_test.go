@@ -210,7 +210,7 @@ spec:
 	})
 }
 
-// awaitReplica waits until the pods of a replica, other than those in before, exist and carry agents.
+// awaitReplica waits until a replica has pods with agents that are not in before.
 func (g *guest) awaitReplica(replica int, before []*corev1.Pod) []*corev1.Pod {
 	g.Helper()
 	pods := make([]*corev1.Pod, 2)

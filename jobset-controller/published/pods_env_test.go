@@ -203,7 +203,7 @@ func TestGroupOfPodsThatTheWebhookMissedInPartRunsWithoutAgents(t *testing.T) {
 	g.stop() // this also stops its webhook, which fails open
 	g.createMember(member(1))
 	g.start()
-	g.eventually(func() string { // the pod with an agent waits for the other pod in vain
+	g.eventually(func() string { // the pod with an agent waits forever for the other pod
 		if pod := g.leader(); pod != nil && pod.UID == first.UID {
 			return "the pod with index 0 still exists"
 		}

@@ -76,7 +76,7 @@ func (w *Workload) objectNames() [][2]string {
 	return list
 }
 
-// Labels of the pods of an ElasticJob.
+// Labels on the pods of an ElasticJob.
 const (
 	replicaTypeLabel  = "replica-type"
 	replicaIndexLabel = "replica-index"

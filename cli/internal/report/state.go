@@ -87,7 +87,7 @@ func number(in map[string]any, fields ...string) int64 {
 	return n
 }
 
-// sum adds up an integer field of the items of a list. found is false if there are no items.
+// sum adds up an integer field of a list's items. found is false if there are no items.
 func sum(o *unstructured.Unstructured, key string, list ...string) (n int64, found bool) {
 	items, _, _ := unstructured.NestedSlice(o.Object, list...)
 	for _, item := range items {

@@ -101,7 +101,7 @@ func notes(p *read.Pod) []Note {
 	return last
 }
 
-// moveReasons holds the reasons of the rescheduler's decisions, including those of normal events.
+// moveReasons holds the reasons of the rescheduler's decisions, including the reasons of normal events.
 var moveReasons = map[string]bool{
 	"Rescheduled": true, "NodeExcluded": true, "RecoveringBelow": true, "GroupMovedAlready": true, "NotTheNodesFault": true,
 	"ReschedulingLimited": true, "WouldReschedule": true, "NotMovable": true, "BlockedByDisruptionBudget": true, "NoOtherNode": true,

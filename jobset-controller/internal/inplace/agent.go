@@ -100,7 +100,7 @@ func setting(c corev1.Container, flag, env string) (value string) {
 	return value
 }
 
-// SlotOf returns the slot of a pod of a JobSet, or "" if its annotations do not specify one.
+// SlotOf returns the slot of a JobSet's pod, or "" if the pod's annotations do not specify one.
 func SlotOf(pod *corev1.Pod) string {
 	a := pod.Annotations
 	parts := []string{
@@ -112,9 +112,9 @@ func SlotOf(pod *corev1.Pod) string {
 	return strings.Join(parts, "-")
 }
 
-// StoreSecret returns the name of the Secret that holds the store credentials of the agents of a group, given the kind
-// and the name of its owner: a JobSet, a Job, or the pod with index 0. The name depends only on these, so that a manifest
-// that includes its own agent can refer to the Secret.
+// StoreSecret returns the name of the Secret with the store credentials of a group's agents, given the kind and name of
+// the group's owner: a JobSet, a Job, or the pod with index 0. The name depends only on these, so that a manifest that
+// includes its own agent can refer to the Secret.
 func StoreSecret(kind, owner string) string {
 	switch kind {
 	case JobKind:

@@ -85,7 +85,7 @@ func ChildOf(job *batchv1.Job) batchv1.Job {
 	return child
 }
 
-// PodIdentity returns the annotations of the pods of a Job without a JobSet, or of a group of pods.
+// PodIdentity returns the annotations for pods of a Job without a JobSet, and for pods that declare a group.
 func PodIdentity(job string) map[string]string {
 	return map[string]string{v1alpha2.JobSetNameKey: job, v1alpha2.ReplicatedJobNameKey: aloneJob, v1alpha2.JobIndexKey: aloneIndex}
 }
@@ -167,7 +167,7 @@ func OfPods(leader *corev1.Pod) *batchv1.Job {
 }
 
 // LeaderOf returns the UID of the pod with index 0, given a pod prepared by the webhook for pods. All other pods of the
-// group carry this UID.
+// group have this UID in an annotation.
 func LeaderOf(pod metav1.Object) string {
 	return cmp.Or(pod.GetAnnotations()[v1alpha2.JobSetUIDKey], string(pod.GetUID()))
 }

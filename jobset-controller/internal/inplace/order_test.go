@@ -15,7 +15,8 @@ const (
 	complete = v1alpha2.DependencyComplete
 )
 
-// stepsOf formats the steps of a JobSet, such as "a:0 b:1". All pods have an agent except those of the named replicatedJobs.
+// stepsOf formats the steps of a JobSet, such as "a:0 b:1". All pods have an agent, except the pods of the named
+// replicatedJobs.
 func stepsOf(js *JobSet, without ...string) string {
 	return stagesOf(js, without, func(step int64, _ string) string { return fmt.Sprint(step) })
 }

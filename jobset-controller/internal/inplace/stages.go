@@ -42,7 +42,8 @@ func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordina
 	return stages
 }
 
-// sizesOf returns, for each replicatedJob, the Job that determines its size, regardless of the order of jobs.
+// sizesOf returns the Job that determines the size of each replicatedJob. The result does not depend on the order of
+// jobs.
 func sizesOf(jobs []*batchv1.Job) map[string]*batchv1.Job {
 	sizes := map[string]*batchv1.Job{}
 	for _, job := range jobs {
@@ -101,7 +102,7 @@ func TooLarge(stages []coordination.Stage) string {
 type gate struct {
 	completions int    // number of completions required on the longest path to this gate
 	depth       int    // number of gates on the longest path to this gate
-	key         string // what the replicatedJob itself waits for
+	key         string // identifies the dependencies of the replicatedJob itself
 }
 
 func gatesOf(spec *v1alpha2.JobSetSpec) []gate {

@@ -56,7 +56,7 @@ func (p *patchCounter) count(ctx context.Context, c client.WithWatch, o client.O
 	return c.Patch(ctx, o, patch, opts...)
 }
 
-// registry holds the metrics of the reconcilers of all tests.
+// registry holds the metrics of all tests' reconcilers.
 var (
 	registry    = prometheus.NewRegistry()
 	testMetrics = NewMetrics(registry)

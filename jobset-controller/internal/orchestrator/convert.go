@@ -190,8 +190,8 @@ func IndexByGroup(obj client.Object) []string {
 // regardless of its UID.
 func membersOf(leader string) string { return "of " + leader }
 
-// ownerOfPod returns the UID and the kind of the owner of the pod's group; the UID is "" if it has no group. The owner
-// is the JobSet or, in a group without a JobSet, the Job or the pod with index 0.
+// ownerOfPod returns the UID and the kind of the object that owns the pod's group. The UID is "" if the pod has no
+// group. The owner is the JobSet or, in a group without a JobSet, the Job or the pod with index 0.
 func ownerOfPod(pod client.Object) (uid types.UID, kind string) {
 	annotations := pod.GetAnnotations()
 	switch {

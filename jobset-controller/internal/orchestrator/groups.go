@@ -38,8 +38,8 @@ func NewGroups(clock clock.PassiveClock) *Groups {
 }
 
 // groupState holds everything that this process keeps about a group. leader.Memory documents what a new leader does not
-// know. In addition, a new leader does not know the losses that the watch observed and must list the pods to find them,
-// and does not count the worker-seconds since the last reconcile.
+// know. In addition, a new leader has to list the pods to find losses that the watch had observed, and does not count
+// the worker-seconds since the last reconcile.
 type groupState struct {
 	owner  ownerKey
 	memory leader.Memory // used by the group's reconciles, which never overlap

@@ -24,9 +24,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
-// Pods is the kind of groups declared by their pods, regardless of the owner of the pods. The pod with index 0 owns the
-// group and holds its counts and conditions. A full recreation deletes all pods. The pods that their owner creates next
-// form a new group.
+// Pods is the kind of groups declared by their pods, regardless of which controller owns the pods. The pod with index 0
+// owns the group and holds its counts and conditions. A full recreation deletes all pods. The pods that the controller
+// creates next form a new group.
 func Pods(installation string) Kind {
 	return led(installation, Kind{
 		Controller: "pods", GVK: owners.Pod, Alone: true,

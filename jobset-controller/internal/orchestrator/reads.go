@@ -153,7 +153,7 @@ func (x *run) get(ctx context.Context, name string, into client.Object) (found b
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// readJob performs a live read of a Job of the owner, or of the pod that takes its place.
+// readJob performs a live read of one of the owner's Jobs, or of the pod that takes its place.
 func (x *run) readJob(ctx context.Context, name string) (job *batchv1.Job, found bool, err error) {
 	if x.Kind.Alone {
 		live := x.Kind.New()

@@ -83,7 +83,7 @@ func (g *rig) makePod(job, index int, change func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// jobUID returns the UID of a Job of twoJobs.
+// jobUID returns the UID of one of the Jobs that twoJobs creates.
 func jobUID(job int) types.UID {
 	if job == 0 {
 		return "job-uid"
@@ -205,8 +205,8 @@ func TestSmallJobIsRecreatedIfANewPodDoesNotHelp(t *testing.T) {
 	g.pass(5 * time.Second)
 	g.wantEvents()
 	g.wantPhase(coordination.Restarting, 1, 1)
-	// js-w-1-0 had joined, and its peers may hang now that it is gone: its Job was deleted because of the failure of
-	// js-w-1-1.
+	// js-w-1-0 had joined before its Job was deleted because of js-w-1-1. The other workers may hang now that it is
+	// gone.
 	g.joinPod(rounds.Slot{Name: "js-w-1-0", Pod: "new-0"}, 1, 1)
 	g.joinSlot("js-w-1-1", 1, 2)
 	g.reconcile()

@@ -302,7 +302,8 @@ func TestLostSlotIsReadAtTheVersionOfItsLoss(t *testing.T) {
 	}
 }
 
-// With many lost pods, most slots are read in a later reconcile than the one that observed their loss.
+// If many pods are lost, the reconcile that observes their loss does not read all slots. Later reconciles read the
+// rest.
 func TestASlotLostEarlierIsReadAtTheVersionOfTheOtherPods(t *testing.T) {
 	g := fourPods(t)
 	g.must(g.c.Delete(g.ctx, g.changePod(0, 2, func(p *corev1.Pod) { p.Finalizers = nil })))

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// identity returns the keys that a Job and its pods carry both as labels and as annotations.
+// identity returns the keys that are set on a Job and its pods both as labels and as annotations.
 func (b *Builder) identity(rjobIndex, index int) map[string]string {
 	js, rjob := b.jobSet, &b.jobSet.Spec.ReplicatedJobs[rjobIndex]
 	group, first := groupOf(rjob), b.layout.first[rjobIndex]

@@ -15,7 +15,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// says returns a pod of the Job with the UID "job" whose agent reports an attempt; -1 means none.
+// says returns a pod whose agent reports an attempt; -1 means none. The pod belongs to the Job with the UID "job".
 func says(attempt int, changes ...func(*corev1.Pod)) corev1.Pod {
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Annotations:     map[string]string{},

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Outcome is what happens to a JobSet.
+// Outcome determines what happens to a JobSet.
 type Outcome int
 
 const (

@@ -29,8 +29,7 @@ func StartupPolicy(spec *v1alpha2.JobSetSpec) *v1alpha2.StartupPolicy {
 	return &p
 }
 
-// Ours reports whether the JobSet is managed by the JobSet controller and not by another one, such as that of
-// MultiKueue.
+// Ours reports whether the JobSet controller manages the JobSet, rather than another controller such as MultiKueue.
 func Ours(js *v1alpha2.JobSet) bool {
 	return ptr.Deref(js.Spec.ManagedBy, v1alpha2.JobSetControllerName) == v1alpha2.JobSetControllerName
 }

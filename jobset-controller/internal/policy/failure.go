@@ -122,7 +122,7 @@ func (r Ruling) reason() string {
 // RuleNamePattern is the API server's pattern for a condition's reason, which includes the name of a rule.
 var RuleNamePattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
-// MaxRuleName is the maximum length of the name of a rule.
+// MaxRuleName is the maximum length of a rule's name.
 const MaxRuleName = 128
 
 // RestartsOneJob reports whether an action concerns only the failed Job.
@@ -174,8 +174,8 @@ func RuleRestarts(status *v1alpha2.JobSetStatus, name string) int32 {
 	return 0
 }
 
-// CountRules returns the restarts by rule, including those of a decision. The default action, which is not a rule, is
-// not counted.
+// CountRules adds a decision's restarts to the restart counts by rule. It does not count the default action, which is
+// not a rule.
 func CountRules(counts []v1alpha2.RuleRestarts, restarts []Ruling) []v1alpha2.RuleRestarts {
 	counted := slices.Clone(counts)
 	for _, restart := range restarts {
@@ -191,7 +191,7 @@ func CountRules(counts []v1alpha2.RuleRestarts, restarts []Ruling) []v1alpha2.Ru
 	return counted
 }
 
-// RuleName returns the name of a rule. For a rule without a name, it is the name that the upstream webhook would set.
+// RuleName returns a rule's name or, if it has none, the name that the upstream webhook would set.
 func RuleName(rules []v1alpha2.FailurePolicyRule, i int) string {
 	return cmp.Or(rules[i].Name, fmt.Sprintf("failurePolicyRule%d", i))
 }

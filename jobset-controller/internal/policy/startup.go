@@ -77,8 +77,8 @@ func InOrder(spec *v1alpha2.JobSetSpec) bool {
 	return spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == v1alpha2.InOrder
 }
 
-// StartupWaits returns for each replicatedJob, in order, what it must reach before the next one starts in an ordered
-// start. A replicatedJob without a rule must be ready. The result is not written to the spec, because typed
+// StartupWaits returns the status that each replicatedJob, in order, must reach before the next one starts in an
+// ordered start. A replicatedJob without a rule must be ready. The result is not written to the spec, because typed
 // clients would drop it.
 func StartupWaits(spec *v1alpha2.JobSetSpec) []v1alpha2.WaitForReplicatedJobsStatus {
 	waits := make([]v1alpha2.WaitForReplicatedJobsStatus, len(spec.ReplicatedJobs))

@@ -44,7 +44,7 @@ func (w *world) builtPod(job *batchv1.Job) *corev1.Pod {
 	return pod
 }
 
-// says reports the attempt of a pod's agent by server-side apply, as the real agent does.
+// says reports an attempt on a pod by server-side apply, as the pod's agent does.
 func (w *world) says(pod string, attempt int) {
 	w.Helper()
 	live := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: w.Namespace}}
@@ -73,7 +73,7 @@ func TestAgentsGetTheirAttempts(t *testing.T) {
 	w.says("a-workers-1-0", 0)
 	w.awaitAttempts(-1, 0) // the barrier is lifted
 
-	w.says("a-workers-1-0", 1) // one has failed and returned
+	w.says("a-workers-1-0", 1) // one agent has restarted after a failure
 	w.awaitAttempts(0, 0)      // the others must restart
 	w.awaitCondition("a", "RestartingInPlace=True/InPlaceRestartAttempt")
 	w.says("a-workers-0-0", 1)

@@ -25,7 +25,7 @@ import (
 var sizes = []int{10, 100, 1000, 5000}
 
 // BenchmarkReconcile measures one reconcile of a JobSet: with nothing to do, and with something to do for each Job. At
-// the end it prints each cost per Job relative to that of the smallest size.
+// the end, it prints each cost per Job relative to the smallest size.
 func BenchmarkReconcile(b *testing.B) {
 	for _, pass := range []struct {
 		name string

@@ -133,8 +133,8 @@ func listed(errs field.ErrorList) string {
 	return strings.ReplaceAll(parallel.Join(errs.ToAggregate().Errors()).Error(), "\n", "; ")
 }
 
-// running returns whether the JobSet is running and, if not, what it is waiting for. This condition emits no events,
-// because the conditions that it summarizes emit their own. Its message contains no numbers: these are in the counters
+// running returns whether the JobSet is running and, if not, what it is waiting for. This condition does not emit
+// events, because the conditions that it summarizes do. Its message does not contain numbers: they are in the counters
 // and change with every Job, and each change of a condition triggers all watchers.
 func (s *scope) running() (metav1.ConditionStatus, notice) {
 	no := func(reason, message string) (metav1.ConditionStatus, notice) {

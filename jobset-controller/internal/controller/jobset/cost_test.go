@@ -224,7 +224,7 @@ func TestRunningJobSetsEndWithoutTheirFeatureGate(t *testing.T) {
 // A JobSet with thousands of Jobs is reconciled whenever its Jobs change. A reconcile with nothing to do must not
 // allocate memory for each of them (in the upstream controller, the allocations grow quadratically).
 func TestReconcileWithoutChangesAllocatesNothingPerJob(t *testing.T) {
-	const most = 250.0 // for the reconcile, regardless of the number of Jobs
+	const most = 250.0 // allocations per reconcile, regardless of the number of Jobs
 	for _, size := range []int{500, 5000} {
 		m := running(size)
 		r := New(Options{Client: m, Live: m, Recorder: silence{}})

@@ -113,7 +113,7 @@ func (w *world) fail(name string) {
 	w.playJob(name, sandbox.JobFailed)
 }
 
-// stopPods does what the Job controller does when a Job that was started is suspended.
+// stopPods updates the status of a suspended Job as the Job controller does if the Job was running.
 func (w *world) stopPods(name string) {
 	w.Helper()
 	w.playJob(name, sandbox.JobStopped)

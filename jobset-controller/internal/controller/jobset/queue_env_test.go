@@ -40,7 +40,7 @@ func TestEachStageWaitsInItsQueue(t *testing.T) {
 	w.Always(func() string { return sandbox.Differs("suspended jobs", "a-train-0", w.suspendedJobs()) })
 }
 
-// The queue manager would resume a Job that is merely suspended.
+// The queue manager would resume a Job that is only suspended.
 func TestSuspendedJobSetReleasesTheQuotaOfItsStages(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).Annotation(v1alpha2.StageQueueKey, "night"))

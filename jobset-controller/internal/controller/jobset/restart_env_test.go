@@ -156,7 +156,8 @@ func TestRestartOfAGroupOpensAnEpochFirst(t *testing.T) {
 		t.Fatalf("the crash came too late: %d restarts", got)
 	}
 
-	// Meanwhile the orchestrator publishes the restart counted for this epoch, which must not be counted again.
+	// Before the next manager starts, the orchestrator publishes the restart counted for this epoch, which must not be
+	// counted again.
 	w.annotate("a", v1alpha2.InPlaceRestartsKey, "3")
 	w.FailOn(nil)
 	w.start()

@@ -40,8 +40,8 @@ func (r *Reconciler) createService(ctx context.Context, s *scope) error {
 }
 
 // adoptService adopts a Service that exists but is not in the cache: the upstream controller's Service lacks the label
-// by which the cache selects. It does not change the Service of another owner, because JobSets may intentionally share
-// a subdomain.
+// that the cache's selector requires. It does not change another owner's Service, because JobSets may intentionally
+// share a subdomain.
 func (r *Reconciler) adoptService(ctx context.Context, s *scope, desired *corev1.Service) error {
 	var service corev1.Service
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), &service); err != nil {

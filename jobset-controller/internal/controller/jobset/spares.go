@@ -42,8 +42,8 @@ func (s *scope) workersReady(i int) bool {
 	return s.Tallies[i].Ready+s.Tallies[i].Succeeded >= s.jobSet.Spec.ReplicatedJobs[i].Replicas
 }
 
-// supportsSpares reports whether a replicatedJob can have spares: the workers of its Jobs work in any slot, and those of
-// all other Jobs with agents follow a slot to another pod.
+// supportsSpares reports whether a replicatedJob can have spares: the workers of its Jobs work in any slot, and workers
+// of all other Jobs with agents can reach a slot that has moved to another pod.
 func (s *scope) supportsSpares(rjob string) bool {
 	hasAgents := map[string]bool{}
 	for i, e := range s.agents.assessment.Entries {

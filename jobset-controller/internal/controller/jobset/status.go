@@ -180,9 +180,9 @@ func (s *scope) setAttempts(status *v1alpha2.JobSetStatus) {
 	}
 }
 
-// progressInterval is how often intermediate counts of Jobs by state, and what a JobSet is waiting for, are written.
-// Each Job changes the counts twice when it starts or stops, and no program acts on intermediate counts. They are for
-// users, for whom 5 s is sufficient.
+// progressInterval is how often the status is updated with intermediate Job counts and with what the JobSet is waiting
+// for. Each Job changes the counts twice when it starts or stops. Programs do not act on intermediate counts, and for
+// users, every 5 s is sufficient.
 const progressInterval = 5 * time.Second
 
 // progressRate is how many such writes per second are made for all JobSets together, because the API server has other

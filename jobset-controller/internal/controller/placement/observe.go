@@ -63,7 +63,7 @@ func (d Domains) LeaderIsOver(ctx context.Context, job types.NamespacedName, uid
 	return exclusive.LeaderIsOver(&found), nil
 }
 
-// Of returns the topology domain of the pods of a Job, or "" if none of them has a node yet.
+// Of returns the topology domain of a Job's pods, or "" if none of them has a node yet.
 func (d Domains) Of(ctx context.Context, job types.UID, topology string) (string, error) {
 	for _, few := range []string{leading, placed} { // a leader with a node is the anchor, regardless of the other pods
 		pods, err := d.pods(ctx, string(job)+few)

@@ -63,8 +63,8 @@ type Options struct {
 	ValkeyPasswordMaxAge time.Duration // maximum age of the agents' passwords; 0 means no limit
 }
 
-// NewOptions returns the defaults. The addresses differ from those of the manager in the same pod. Leader election is
-// always enabled, because the token comes from the Lease.
+// NewOptions returns the defaults. The addresses differ from the defaults of the manager, which may run in the same
+// pod. Leader election is always enabled, because the token comes from the Lease.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults()}
 	o.Leader.Elect = true
@@ -108,7 +108,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	}
 	errs := append(o.Options.Complete(set, file.Config), o.Agents.Check()...)
 	if o.Webhooks && o.Leader.Name == leads {
-		o.Leader.Name = besideName // not the Lease of an orchestrator for our own controller
+		o.Leader.Name = besideName // not the Lease that an orchestrator for our own controller uses
 	}
 	return bootstrap.Join(append(errs, o.validate()...))
 }

@@ -95,7 +95,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 			Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{}, Users: users,
 		}
 	}
-	kinds := []orchestrator.Kind{orchestrator.JobSets} // those of our controller or, with webhooks, of the upstream controller
+	kinds := []orchestrator.Kind{orchestrator.JobSets} // managed by our controller or, with webhooks, by the upstream controller
 	if o.Webhooks {
 		by := o.installation()
 		kinds = []orchestrator.Kind{orchestrator.Beside(by), orchestrator.Alone(by), orchestrator.Pods(by)}

@@ -109,7 +109,7 @@ func newRig(t *testing.T) *rig {
 			if len(opts) == 0 {
 				return c.Create(ctx, obj, opts...)
 			}
-			err := all.Get(ctx, client.ObjectKeyFromObject(obj), &corev1.Secret{}) // what the API server does in a dry run
+			err := all.Get(ctx, client.ObjectKeyFromObject(obj), &corev1.Secret{}) // in a dry run, the API server only checks whether the name exists
 			if err == nil {
 				return apierrors.NewAlreadyExists(corev1.Resource("secrets"), obj.GetName())
 			}
@@ -402,7 +402,7 @@ func (m mortal) SetUsers(ctx context.Context, hashes map[string][]string) error 
 	return m.fakeUsers.SetUsers(ctx, hashes)
 }
 
-// nextLeader starts another process, which does not know what the previous one has tried.
+// nextLeader starts another process, which does not know the previous one's attempts.
 func (g *rig) nextLeader() {
 	g.keeper = &Keeper{
 		Client: g.keeper.Client, Live: g.keeper.Live, Users: g.users, MaxAge: maxAge, Recorder: g.events, Clock: g.clock, CAFile: g.keeper.CAFile,

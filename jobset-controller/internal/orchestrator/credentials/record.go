@@ -19,7 +19,7 @@ const (
 // maxHashes limits how many passwords are valid at the same time. A pod's password file may still contain any of them.
 const maxHashes = 3
 
-// Record is the persisted state of the credentials of a JobSet's agents.
+// Record is the persisted state of the store credentials for a JobSet's agents.
 type Record struct {
 	// Hashes lists the SHA-256 hashes of the valid passwords in hexadecimal, newest first.
 	Hashes []string `json:"hashes"`
@@ -28,8 +28,7 @@ type Record struct {
 	// Pending means that the newest password may not be in the Secret yet, and only the process that generated it knows
 	// it.
 	Pending bool `json:"pending,omitempty"`
-	// Held is, while Pending, the hash of the password last known to be in the Secret, and thus the one that most pods
-	// have.
+	// Held is, while Pending, the hash of the password last known to be in the Secret, which most pods have.
 	Held string `json:"held,omitempty"`
 	// CA is the hash of the store's CA in the Secret; empty if there is none.
 	CA string `json:"ca,omitempty"`

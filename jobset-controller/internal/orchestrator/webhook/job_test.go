@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// A Job gets a name like the one that the API server would generate. A Job with neither a name nor a prefix gets none,
-// so that it is rejected.
+// A Job gets a name like those that the API server generates. A Job with neither a name nor a prefix does not get a
+// name, so the API server rejects it.
 func TestNames(t *testing.T) {
 	for prefix, wanted := range map[string]bool{"train-": true, "": false} {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", GenerateName: prefix, Annotations: map[string]string{v1alpha2.InPlaceTimeoutKey: "60s"}}}

@@ -20,7 +20,7 @@ type Entry struct {
 	Driver Driver
 	// Container is the index of the worker's container in the pod.
 	Container int
-	// Progress is what the worker must report.
+	// Progress describes what the worker must report.
 	Progress Progress
 	// Spares is the number of pods that wait to take over the slot of a lost pod.
 	Spares int

@@ -67,7 +67,7 @@ func (t *template) workerPath() *field.Path {
 }
 
 // annotation returns an annotation of the template or, if that is not set, of the JobSet, together with its path. If
-// neither is set, the path is that of the template's annotation.
+// neither is set, it returns the path of the template's annotation.
 func (t *template) annotation(key string) (value string, path *field.Path, found bool) {
 	annotations := field.NewPath("metadata", "annotations").Key(key)
 	onTemplate := t.path.Child("metadata", "annotations").Key(key)
@@ -99,7 +99,7 @@ func (t *template) findDriver(byHand bool) *field.Error {
 	return nil
 }
 
-// findContainer selects the only container, or the one that the annotation names.
+// findContainer selects the container that the annotation names, or the only container.
 func (t *template) findContainer() *field.Error {
 	containers := t.pod().Containers
 	if len(containers) == 1 {
@@ -164,11 +164,12 @@ func (s Settings) sidecar(worker string, who []corev1.EnvVar) corev1.Container {
 			corev1.EnvVar{Name: envReadyPort, Value: strconv.Itoa(readyPort)},
 		),
 		VolumeMounts: append(s.Store.Mounts(), corev1.VolumeMount{Name: socketVolume, MountPath: socketPath}),
-		// Required for access to the socket, regardless of what the pod sets for its other containers.
+		// Access to the socket requires this, regardless of what the pod sets for its other containers.
 		SecurityContext: &corev1.SecurityContext{
 			Privileged: ptr.To(true), RunAsNonRoot: ptr.To(false), RunAsUser: ptr.To[int64](0), RunAsGroup: ptr.To[int64](0),
 		},
-		// Delays the worker until its agent is ready. The default period of ten seconds would delay every pod by that long.
+		// The probe delays the worker until its agent is ready. The default period would delay every pod by ten
+		// seconds.
 		StartupProbe: &corev1.Probe{
 			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt32(readyPort)}},
 			PeriodSeconds: 1, FailureThreshold: 60,

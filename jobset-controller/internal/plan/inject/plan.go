@@ -33,7 +33,7 @@ const (
 	notInjected = "false"
 )
 
-// Plan is what is added to the Jobs of one attempt. The zero Plan adds nothing.
+// Plan describes what is added to the Jobs of one attempt. The zero Plan adds nothing.
 type Plan struct {
 	settings Settings
 	kind     string // of the owner

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// Progress is what a worker must report in order not to be considered hung. The zero value requires nothing.
+// Progress describes what a worker must report so that it is not considered hung. The zero value requires nothing.
 type Progress struct {
 	// Timeout is the maximum time between two reports. Start is the maximum time until the first one; 0 means no limit.
 	Timeout, Start time.Duration

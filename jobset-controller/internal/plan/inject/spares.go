@@ -128,7 +128,7 @@ const (
 	envSubdomain   = "HOLDFAST_SUBDOMAIN" // distinguishes host names from paths that contain the name of a slot
 )
 
-// flagOwnID identifies the pod by its own indexes, because the usual variables contain those of the slot.
+// flagOwnID identifies the pod by its own indexes, because the usual variables contain the slot's indexes.
 const flagOwnID = "--worker-id=$(JOBSET_NAME)-$(REPLICATED_JOB_NAME)-$(" + envOwnJob + ")-$(" + envOwnIndex + ")"
 
 // ownIdentity returns the variables for the pod's own position.
