@@ -67,7 +67,7 @@ func TestOurDefinitionIsASuperset(t *testing.T) {
 	}
 }
 
-// narrower returns where our definition accepts less than the upstream one.
+// narrower returns the fields for which our definition accepts less than the upstream one.
 func narrower(path string, theirs, ours *apiextensions.JSONSchemaProps) []string {
 	var found []string
 	complain := func(what string, a, b any) {

@@ -40,7 +40,7 @@ func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &p.Pod); err != nil {
 		return nil, fmt.Errorf("reading pod %s: %w", name, err)
 	}
-	follow := func(of schema.GroupKind) bool { return of != schema.GroupKind{Kind: "Node"} } // static pods belong to no workload
+	follow := func(of schema.GroupKind) bool { return of != schema.GroupKind{Kind: "Node"} } // static pods do not belong to a workload
 	if p.Owners, p.Missing, err = r.owners(ctx, object, &p.Forbidden, follow); err != nil {
 		return nil, err
 	}

@@ -494,7 +494,8 @@ func TestLostPodsAreReplacedInParallel(t *testing.T) {
 	}
 }
 
-// unreachable returns a group with a terminating pod on a node that is not ready, after the pod's grace period of 30 s.
+// unreachable returns a group in which a pod is terminating on a node that is not ready. The pod's grace period of 30 s
+// has just begun.
 func unreachable(t *testing.T, change func(*v1alpha2.JobSet), nodes ...*corev1.Node) *rig {
 	g := fourPods(t)
 	if change != nil {

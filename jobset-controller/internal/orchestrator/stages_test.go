@@ -98,7 +98,8 @@ func TestOrderedStartFormsStepByStep(t *testing.T) {
 	g.wantCharged("1")
 }
 
-// The timeout of a restart covers only the steps that take part in it. A step that has not started delays nothing.
+// The timeout of a restart covers only the steps that take part in it. A step that has not started does not delay the
+// restart.
 func TestFormingStepDoesNotTimeOutARestart(t *testing.T) {
 	g := newRig(t, secondStep)
 	g.reconcile()

@@ -187,7 +187,7 @@ func TestStuckPodsAreListedAtIntervals(t *testing.T) {
 	waits(a, 0)
 }
 
-// The work queue would ignore the time if an error were returned with it.
+// The work queue ignores a requeue time that is returned together with an error.
 func TestErrorHasNoRequeueTime(t *testing.T) {
 	m := running(2)
 	m.jobs, m.refuses = nil, errors.New("the API server is gone")

@@ -28,12 +28,11 @@ import (
 // Name is the name of the controller in logs, metrics and events.
 const Name = "placement"
 
-// retry is the delay before a leader's node that lacks the label is read again, and before followers without a leader
-// are reconciled again: nodes are not watched, and if index 0 has finished, no pod event signals that no leader will
-// appear.
+// retry is the delay before the next reconcile if the leader's node lacks the label, or if followers have no leader.
+// Nodes are not watched, and after index 0 has finished, no pod event signals that no leader will appear.
 const retry = 10 * time.Second
 
-// Reconciler keeps the pods of each Job in one domain.
+// Reconciler keeps each Job's pods in one domain.
 type Reconciler struct {
 	client   client.Client
 	domains  Domains

@@ -80,7 +80,7 @@ func TestFollowersOfAnotherDomainAreRecreated(t *testing.T) {
 	w.AwaitEvent("FollowersEvicted/Placing: 1 pods are being recreated in " + rack + " r2")
 }
 
-// A lost pod is replaced while its leader is lost as well. The running pods show where the Job is.
+// A lost pod is replaced while its leader is lost as well. The running pods determine the Job's domain.
 func TestLostFollowerReturnsWithoutItsLeader(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")

@@ -99,7 +99,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	if o.Webhooks {
 		by := o.installation()
 		kinds = []orchestrator.Kind{orchestrator.Beside(by), orchestrator.Alone(by), orchestrator.Pods(by)}
-		if err := mgr.Add(bootstrap.Every(30*time.Second, "looking for groups without agents failed", leader(orchestrator.Pods(by)).NoteUnprepared)); err != nil {
+		if err := mgr.Add(bootstrap.Every(30*time.Second, "checking for groups without agents failed", leader(orchestrator.Pods(by)).NoteUnprepared)); err != nil {
 			return err
 		}
 	}

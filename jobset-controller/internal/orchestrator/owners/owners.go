@@ -112,8 +112,8 @@ func (l *Lister) ByUID(ctx context.Context, from client.Reader) (map[string]clie
 	return all, err
 }
 
-// Unknown returns the UIDs that do not belong to any owner. Before it returns any, it checks them against the API
-// server, because the cache may be stale.
+// Unknown returns the UIDs that do not belong to any owner. It confirms them with the API server, because the cache may
+// be stale.
 func (l *Lister) Unknown(ctx context.Context, cache, live client.Reader, uids []string) ([]string, error) {
 	for _, from := range []client.Reader{cache, live} {
 		if len(uids) == 0 {

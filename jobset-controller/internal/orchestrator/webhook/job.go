@@ -40,7 +40,7 @@ import (
 type Jobs struct {
 	Client client.Reader // reads the existing Jobs
 	Live   client.Reader // reads the JobSet, whose annotations and status determine the generation
-	// Agents configures what is added. The orchestrator of Installation leads the groups.
+	// Agents configures what the webhook adds. Installation is the name of the installation whose orchestrator leads the groups.
 	Agents       inject.Settings
 	Installation string
 }

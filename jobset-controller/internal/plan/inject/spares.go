@@ -84,7 +84,7 @@ func (a *Assessment) noSpares(t *template, e *Entry) string {
 	case policy.Queued(js):
 		return "Kueue does not count spares of a JobSet that it queues as a whole; queue its Jobs instead, with " + v1alpha2.StageQueueKey
 	case t.rjob.Template.Labels[v1alpha2.QueueNameLabel] != "":
-		return "Kueue and the manager would both resume the Job of spares; queue the Jobs with " + v1alpha2.StageQueueKey
+		return "Kueue and the manager would both resume the spare Job; queue the Jobs with " + v1alpha2.StageQueueKey
 	case owner != nil:
 		return fmt.Sprintf("the quota of the %s that owns the JobSet does not count spares", owner.Kind)
 	case js.Spec.SuccessPolicy != nil && js.Spec.SuccessPolicy.Operator == v1alpha2.OperatorAny:
