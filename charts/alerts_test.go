@@ -128,7 +128,7 @@ func (c controller) trials() map[string]trial {
 			at:     "15m",
 			fires:  load{of("holdfast_webhook_certificate_not_after_seconds", "program", c.program): "604800x20"}, // the trial begins at second 0
 			quiet: load{
-				of("holdfast_webhook_certificate_not_after_seconds", "program", c.program): "604800x5 7776000x20", // it is renewed
+				of("holdfast_webhook_certificate_not_after_seconds", "program", c.program): "604800x5 7776000x20", // the certificate is renewed
 				of("holdfast_webhook_certificate_not_after_seconds", "program", "another"): "604800x20",
 			},
 		},
@@ -137,9 +137,9 @@ func (c controller) trials() map[string]trial {
 			at:     "15m",
 			fires:  load{info(c.program): "1x40", panics(c.program): "0+1x40"},
 			also: []load{
-				{rejected(c.webhook, "calling_webhook_error", "503"): "0+1x40"},  // it was unreachable
-				{rejected(c.webhook, "apiserver_internal_error", "0"): "0+1x40"}, // its response was invalid
-				{rejected(c.webhook, "no_error", "500"): "0+1x40"},               // it responded with an internal error
+				{rejected(c.webhook, "calling_webhook_error", "503"): "0+1x40"},  // the webhook was unreachable
+				{rejected(c.webhook, "apiserver_internal_error", "0"): "0+1x40"}, // the webhook's response was invalid
+				{rejected(c.webhook, "no_error", "500"): "0+1x40"},               // the webhook responded with an internal error
 				{of("apiserver_admission_webhook_fail_open_count", "name", c.webhook): "0+1x40"},
 			},
 			quiet: load{
@@ -210,8 +210,8 @@ var trials = map[string]trial{
 		fires:  load{`holdfast_orchestrator_leader{pod="a"}`: "0x20", `holdfast_orchestrator_leader{pod="b"}`: "0x20"},
 		also: []load{
 			{`holdfast_build_info{program="jobset"}`: "1x20"},                // no orchestrator is running
-			{`holdfast_orchestrator_leader{pod="a"}`: "1 1 stale"},           // the last one is gone
-			{`holdfast_orchestrator_leader{pod="a"}`: "1 stale 0 stale 0x2"}, // it starts repeatedly
+			{`holdfast_orchestrator_leader{pod="a"}`: "1 1 stale"},           // the last orchestrator is gone
+			{`holdfast_orchestrator_leader{pod="a"}`: "1 stale 0 stale 0x2"}, // an orchestrator restarts repeatedly
 		},
 		quiet: load{`holdfast_orchestrator_leader{pod="a"}`: "0x20", `holdfast_orchestrator_leader{pod="b"}`: "1x20"},
 	},

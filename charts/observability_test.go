@@ -180,7 +180,7 @@ func alertsWith(t *testing.T, chart string, defaults []alert, settable []string,
 	values := fmt.Sprintf(`metrics: {prometheusRule: {enabled: true, runbookBaseURL: "https://wiki.example/holdfast/", additionalRuleLabels: {team: ml, severity: page},
   thresholds: {%s}, for: {%s}}}
 `, strings.Join(set, ", "), strings.Join(durations, ", "))
-	if chart == jobSetChart { // so that the alert about orchestrators is rendered
+	if chart == jobSetChart { // renders the alert about orchestrators
 		values += "orchestrator: {enabled: true, metrics: {enabled: true}}\nvalkey: {enabled: true}\n"
 	}
 	return alertsIn(t, mustParse(t, chart, values).named(t, "PrometheusRule", ""))

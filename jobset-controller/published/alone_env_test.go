@@ -203,7 +203,7 @@ func TestIndexedJobWhoseRestartTimesOutGetsNewPods(t *testing.T) {
 	g.dieAt(slots[1], before[1]) // and no worker comes back
 	g.joinAlone(2, before...)
 	g.awaitOfJob(inSync + "=True/InSync")
-	g.awaitRestarts("2") // the restart, and the recreation
+	g.awaitRestarts("2") // one for the restart and one for the recreation
 	if record, err := epoch.Of(g.aloneJob().Annotations); err != nil || record.Epoch != 2 {
 		t.Errorf("the epoch is %+v, %v", record, err)
 	}

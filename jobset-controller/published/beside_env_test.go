@@ -37,7 +37,7 @@ func TestBesideWorkerDeathsRestartInPlaceUntilTheBudgetIsUsedUp(t *testing.T) {
 	g.die("a-workers-0-0")
 	g.awaitAnnotation(v1alpha2.InPlaceRestartsKey, "2")
 	g.awaitCondition("Failed=True/ReachedMaxRestarts")
-	g.awaitJobs("a-workers-0@0- a-workers-1@0-") // by the upstream controller
+	g.awaitJobs("a-workers-0@0- a-workers-1@0-") // deleted by the upstream controller
 	g.eventually(func() string { return sandbox.Differs("terminal state", "Failed", g.jobSet().Status.TerminalState) })
 }
 
@@ -58,7 +58,7 @@ func TestBesideRestartThatTimesOutRecreatesAllJobs(t *testing.T) {
 	})
 	g.makePods("a-workers-0", "a-workers-1")
 	g.awaitCondition(inSync + "=True/InSync")
-	g.awaitAnnotation(v1alpha2.InPlaceRestartsKey, "2") // the restart, and the recreation
+	g.awaitAnnotation(v1alpha2.InPlaceRestartsKey, "2") // one for the restart and one for the recreation
 	if n := g.jobSet().Status.Restarts; n != 0 {
 		t.Errorf("the upstream controller counts %d restarts", n)
 	}

@@ -47,9 +47,9 @@ const (
 // simulates pods and agents.
 type guest struct {
 	*cluster
-	name  string // of the installation
+	name  string // name of the installation
 	store *valkey.Store
-	group string // UID of its owner; empty for the JobSet
+	group string // UID of the group's owner; empty if that is the JobSet
 	stop  func() // stops the orchestrator
 	start func()
 	// upgrade starts another orchestrator, points the webhook to it, and then stops the previous one, as a rolling

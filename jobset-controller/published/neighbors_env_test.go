@@ -137,7 +137,7 @@ func TestTheRealLeaderWorkerSetController(t *testing.T) {
 			g.awaitRestartsOf("serve-1", "1")
 			g.runReplica(1, pods)
 			g.dieAt(replicaSlot(1, 0), pods[0])
-			g.runReplica(1, g.awaitReplica(1, pods)) // recreated
+			g.runReplica(1, g.awaitReplica(1, pods)) // the recreated replica
 			g.awaitRestartsOf("serve-1", "0")
 			g.awaitRestartsOf("serve-0", "0")
 		})

@@ -253,7 +253,7 @@ func TestReplacementThatTheWebhookMissedIsDeleted(t *testing.T) {
 		t.Fatal("the group was recreated")
 	}
 	pods[1] = g.createMember(member(1))
-	g.awaitRestartsOf("train-0", "1") // for the lost pod
+	g.awaitRestartsOf("train-0", "1") // one restart for the lost pod
 	g.joinMembers(pods)
 	g.awaitRestartsOf("train-0", "1")
 }

@@ -41,8 +41,8 @@ import (
 
 // installation is one of the two JobSet controllers, with its definition and webhooks.
 type installation struct {
-	definition, webhooks string // files
-	address              string // of its webhooks
+	definition, webhooks string // names of manifest files
+	address              string // address of its webhooks
 	flags                []string
 	run                  func(*site, *installation) (stop func())
 }

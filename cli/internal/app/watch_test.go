@@ -25,7 +25,7 @@ type film struct {
 	pauses   []time.Duration
 	paused   func() // called during each pause
 	asked    []string
-	troubles map[int]error // errors to return instead of a state, by the number of the read
+	troubles map[int]error // errors to return instead of a state, keyed by read number
 }
 
 func (f *film) Workload(_ context.Context, _, name string) (*read.Workload, error) {
@@ -46,7 +46,7 @@ func (f *film) after(d time.Duration) <-chan time.Time {
 	f.now = f.now.Add(d)
 	if f.paused != nil {
 		f.paused()
-		return nil // never ready: the context ends the pause
+		return nil // never ready, so only the context ends the pause
 	}
 	c := make(chan time.Time, 1)
 	c <- f.now

@@ -75,7 +75,7 @@ func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload
 	if err != nil {
 		return nil, err
 	}
-	owners = slices.DeleteFunc(owners, func(o *unstructured.Unstructured) bool { return o.GetKind() == podKind.Kind }) // never the root
+	owners = slices.DeleteFunc(owners, func(o *unstructured.Unstructured) bool { return o.GetKind() == podKind.Kind }) // a pod is never the root here
 	if len(owners) > 0 {
 		w.Objects = owners[len(owners)-1:]
 	}
@@ -258,7 +258,7 @@ func (r Reader) list(
 	var all []unstructured.Unstructured
 	options.Limit = page
 	if r.Cached {
-		options.ResourceVersion = "0" // with this, some API servers ignore the limit
+		options.ResourceVersion = "0" // some API servers ignore the limit if this is set
 	}
 	for {
 		list, err := r.Client.Resource(gvr).Namespace(namespace).List(ctx, options)

@@ -17,9 +17,9 @@ import (
 type State string
 
 const (
-	Training   State = "Training"   // all workers, or enough workers of an elastic job, are running
+	Training   State = "Training"   // all workers, or enough workers of an ElasticJob, are running
 	Recovering State = "Recovering" // a recovery is in progress
-	Waiting    State = "Waiting"    // waiting for pods, for enough workers of an elastic job, or for a group that is not in sync
+	Waiting    State = "Waiting"    // waiting for pods, for enough workers of an ElasticJob, or for a group that is not in sync
 	Suspended  State = "Suspended"
 	Finished   State = "Finished"
 	Failed     State = "Failed"

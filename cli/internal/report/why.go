@@ -134,7 +134,7 @@ func verdict(p *read.Pod, list []Note, now time.Time) string {
 			return s.Message
 		}
 	}
-	hidden := slices.IndexFunc(p.Forbidden, func(right string) bool { return strings.HasPrefix(right, "get ") }) // an owner
+	hidden := slices.IndexFunc(p.Forbidden, func(right string) bool { return strings.HasPrefix(right, "get ") }) // permission to read an owner
 	switch {
 	case hidden >= 0:
 		return "unknown: no permission to " + p.Forbidden[hidden]

@@ -44,7 +44,7 @@ type groupState struct {
 	owner  ownerKey
 	memory leader.Memory // used by the group's reconciles, which never overlap
 
-	restarting, forms atomic.Bool // for the pod watch
+	restarting, forms atomic.Bool // read by the pod watch
 
 	// For a group declared by its pods: the pods without agents when they were last listed. Used only by its
 	// reconciles.

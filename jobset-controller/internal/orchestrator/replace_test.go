@@ -138,7 +138,7 @@ func TestTerminatingPodIsReplacedAfterItHasEnded(t *testing.T) {
 	g.wantPods("1", 0)
 	gone := g.pod(0, 1)
 	gone.Finalizers = nil
-	g.must(g.c.Update(g.ctx, gone)) // the last finalizer
+	g.must(g.c.Update(g.ctx, gone)) // removes the last finalizer
 	g.see(gone, true)
 	g.reconcile()
 	g.wantPods("1", 1)
@@ -602,7 +602,7 @@ const byForce = "js-w-0-1 is terminating, and the kubelet of its node n1 has not
 // that Job.
 func TestPodOfATerminatingJobIsForceDeleted(t *testing.T) {
 	g := failedOver(t)
-	g.pass(200 * time.Second) // 292 s of silence
+	g.pass(200 * time.Second) // the node has now been silent for 292 s
 	g.wantEvents("4 of 4 workers have not joined: js-w-0-0: waiting for Job js-w-0 from an earlier epoch to be deleted")
 	if next := g.reconcile(); next > 5*time.Second {
 		t.Errorf("the next reconcile is in %s", next)

@@ -42,7 +42,7 @@ type crewman struct {
 	rounds.Slot
 	core      *worker.State
 	processes []worker.Process // in order of their start
-	started   int              // how often its worker has run
+	started   int              // how often its worker was started
 	dead      bool
 }
 

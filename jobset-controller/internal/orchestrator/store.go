@@ -69,7 +69,7 @@ type Wakeups struct {
 	Metrics *Metrics
 	// Connected, if set, restores the store's users after every (re)connection, before any group is reconciled.
 	Connected func(context.Context) error
-	events    map[string]chan event.TypedGenericEvent[client.Object] // by controller
+	events    map[string]chan event.TypedGenericEvent[client.Object] // by controller name
 }
 
 // Source returns the event source for the controller of a kind. It must be called before Start.

@@ -55,7 +55,7 @@ func TestGroupIsLedWithoutCredentials(t *testing.T) {
 func TestReconcileEndsWithCredentialsIf(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
-		again time.Duration // at most
+		again time.Duration // maximum delay until the next reconcile
 	}{
 		"the store is unreachable":                     {fmt.Errorf("%w: %w", credentials.ErrStore, memory.ErrUnreachable), 2 * retryStore},
 		"the JobSet has changed":                       {apierrors.NewConflict(secrets, "s", errors.New("changed")), 20 * time.Millisecond},

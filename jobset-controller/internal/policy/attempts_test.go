@@ -54,7 +54,7 @@ func TestAttempts(t *testing.T) {
 	}
 	cases := map[string]struct {
 		pods              []corev1.Pod
-		succeeded         int32 // pods of the Job
+		succeeded         int32 // number of the Job's pods that have succeeded
 		previous, current int32
 		restarts, counted int32
 		suspended         bool

@@ -88,9 +88,9 @@ const RecreationCause = "policy"
 // Recreation holds what the controller knows about a recreation of all Jobs. Unknown times are zero: a controller that
 // has restarted since then knows only when the recreation was decided.
 type Recreation struct {
-	FailedAt  time.Time // failure of the Job that caused it
+	FailedAt  time.Time // when the Job that caused the recreation failed
 	DecidedAt time.Time
-	DownAt    time.Time // when the last old Job was gone
+	DownAt    time.Time // when the last old Job disappeared
 	Counted   bool
 	// Culprit describes the worker that made a Job fail: its pod, its node, and how it exited. Fields may be empty,
 	// because the pods may be gone.

@@ -27,7 +27,7 @@ type verdict struct {
 	Counts  bool
 	Action  v1alpha2.FailurePolicyAction
 	Job     string
-	Alone   string // the Jobs that are restarted individually; + marks Jobs whose restart counts
+	Alone   string // Jobs that are restarted individually; + marks Jobs whose restart counts
 }
 
 func decide(t *testing.T, js *JobSet, jobs ...*Job) Decision {

@@ -102,7 +102,7 @@ func TestTally(t *testing.T) {
 }
 
 func TestFinishedInSpares(t *testing.T) {
-	spares := func(n int32) *Job { // of which n have succeeded
+	spares := func(n int32) *Job { // n is the number of spares that have succeeded
 		job := MakeJob("w-spares", "w").Size(2, 2).Pods(2-n, 0, n)
 		job.Labels[v1alpha2.JobIndexKey] = coordination.Spares
 		return job

@@ -23,7 +23,7 @@ func TestGatesDuringAnInPlaceRestart(t *testing.T) {
 	}
 	cases := map[string]struct {
 		job  *batchv1.Job
-		want []bool // for a, b and c
+		want []bool // whether the gates of a, b and c are open
 	}{
 		"its workers wait at the barrier":                 {pods(2, 2, 0), []bool{true, true, false}},
 		"a readiness probe reports a waiting worker":      {pods(2, 1, 0), []bool{true, false, false}},

@@ -45,7 +45,7 @@ type checked struct {
 	name   string // the name of the JobSet, or a placeholder with the length of the name that the API server will generate
 	jobSet *v1alpha2.JobSet
 	spec   *v1alpha2.JobSetSpec
-	path   *field.Path // of the spec
+	path   *field.Path // path of the spec
 }
 
 // generatedSuffix has the length of the suffix that the API server appends to generateName.

@@ -75,7 +75,7 @@ func TestJobSet(t *testing.T) {
 	cases := map[string]struct {
 		js       *JobSet
 		features policy.Features
-		want     string // all errors; empty if accepted
+		want     string // all errors; empty if the JobSet is accepted
 	}{
 		"a plain JobSet":                             {js(), policy.Features{}, ""},
 		"a JobSet without replicatedJobs":            {MakeJobSet("js"), policy.Features{}, ""},

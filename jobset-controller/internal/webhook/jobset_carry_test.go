@@ -52,8 +52,8 @@ func TestCarry(t *testing.T) {
 	for name, c := range map[string]struct {
 		js      *v1alpha2.JobSet
 		changes []func(*v1alpha2.JobSet)
-		rules   int    // of the startup policy, after the webhook
-		carried string // in the annotation, after the webhook
+		rules   int    // number of startup policy rules after the webhook has run
+		carried string // value of the annotation after the webhook has run
 		refused bool
 	}{
 		"the spec takes precedence over the annotation":   {whole().Obj(), []func(*v1alpha2.JobSet){copied, annotated(`{}`)}, 1, carriedText, false},

@@ -29,7 +29,7 @@ func TestRejectedJobsAreReportedInACondition(t *testing.T) {
 	w.awaitJobs("a-workers-0@0")
 	w.annotate("a", "example.com/touched", "yes")
 	w.Always(func() string {
-		if got := w.eventsWith("JobCreationFailed"); len(got) > 3 { // after 1 s and 2 s
+		if got := w.eventsWith("JobCreationFailed"); len(got) > 3 { // the first attempt, and retries after 1 s and 2 s
 			return strings.Join(got, "\n")
 		}
 		return ""

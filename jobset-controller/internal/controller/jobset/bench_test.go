@@ -123,7 +123,7 @@ type memory struct {
 	jobSet   *v1alpha2.JobSet
 	jobs     []*batchv1.Job
 	service  *corev1.Service
-	writes   int // of the status
+	writes   int // number of status writes
 	jobCalls atomic.Int32
 	refuses  error // error returned by writes to Jobs and Services
 }

@@ -122,7 +122,7 @@ func (s *scope) terminating() map[types.UID]bool {
 	owners := map[types.UID]bool{}
 	for _, job := range slices.Concat(s.Jobs.Previous, s.Jobs.Active, s.Jobs.Failed, s.Jobs.Spares) {
 		c := policy.FailureOf(job)
-		failing := c != nil && c.Type == batchv1.JobFailureTarget // waits for its pods to terminate
+		failing := c != nil && c.Type == batchv1.JobFailureTarget // the Job is waiting for its pods to terminate
 		if !job.DeletionTimestamp.IsZero() || ptr.Deref(job.Status.Terminating, 0) > 0 || failing {
 			owners[job.UID] = true
 		}

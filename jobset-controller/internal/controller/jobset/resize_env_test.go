@@ -43,7 +43,7 @@ func TestJobsFollowTheSizeOfTheirReplicatedJob(t *testing.T) {
 	uid := w.job("a-workers-0").UID
 	w.resize(4)
 	w.Eventually(func() string {
-		return sandbox.Differs("sizes", "a-workers-0:4/4 a-workers-1:4/4 a-workers-2:1/1 ", w.sizes()) // one has ended
+		return sandbox.Differs("sizes", "a-workers-0:4/4 a-workers-1:4/4 a-workers-2:1/1 ", w.sizes()) // the Job that has finished keeps its size
 	})
 	w.resize(2)
 	w.Eventually(func() string {

@@ -92,7 +92,7 @@ func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, desired *corev1.
 		}
 		return nil
 	}
-	deleted := metav1.GetControllerOf(desired) != nil // with the JobSet
+	deleted := metav1.GetControllerOf(desired) != nil // whether the claim is deleted with the JobSet
 	switch {
 	case err != nil:
 		return fmt.Errorf("getting volume claim %s: %w", desired.Name, err)

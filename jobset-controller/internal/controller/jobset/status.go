@@ -86,7 +86,7 @@ func (s *scope) reportedTallies() []v1alpha2.ReplicatedJobStatus {
 func ordered(old, now []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
 	place := make(map[string]int, len(old))
 	for i := range old {
-		place[old[i].Name] = i - len(old) // before new ones
+		place[old[i].Name] = i - len(old) // a negative place sorts it before new replicatedJobs
 	}
 	return slices.SortedStableFunc(slices.Values(now), func(a, b v1alpha2.ReplicatedJobStatus) int { return cmp.Compare(place[a.Name], place[b.Name]) })
 }

@@ -21,7 +21,7 @@ import (
 // suspendJobs stops the running Jobs. For a group with in-place restarts it writes the epoch first.
 func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
 	running := s.activeJobs(false)
-	if s.queuesStages() { // a queue may resume the others
+	if s.queuesStages() { // a queue may resume Jobs that are already suspended
 		running = append(running, s.activeJobs(true)...)
 	}
 	if len(running) > 0 && s.InPlace.Enabled {

@@ -31,7 +31,7 @@ func TestPodsAreListedInPages(t *testing.T) {
 			return list, nil
 		},
 		WatchFuncWithContext: func(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			if options.SendInitialEvents != nil { // as an API server that cannot stream lists
+			if options.SendInitialEvents != nil { // like an API server that cannot stream lists
 				return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil)
 			}
 			return watch.NewFake(), nil

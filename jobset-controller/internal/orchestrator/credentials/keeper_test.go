@@ -78,7 +78,7 @@ type rig struct {
 	users  *fakeUsers
 	clock  *clocktesting.FakePassiveClock
 	events *events.FakeRecorder
-	all    client.Client // as an administrator
+	all    client.Client // client with all permissions
 	keeper *Keeper
 }
 
@@ -323,7 +323,7 @@ func TestLeaderDiesBeforeAnyWrite(t *testing.T) {
 		for stop := range 5 {
 			t.Run(fmt.Sprintf("rotating %v, before write %d", rotating, stop), func(t *testing.T) {
 				g := newRig(t)
-				var held [][]byte // what pods may have read
+				var held [][]byte // passwords that pods may have read
 				if rotating {
 					g.mustKeep()
 					held = append(held, g.secret().Data["password"])
@@ -531,7 +531,7 @@ func TestSecretCountsAsExistingIfUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer error
 		fails  bool
-		asked  int // in two reconciles
+		asked  int // number of dry-run requests in two reconciles
 	}{
 		"the quota is used up":  {apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota")), false, 1},
 		"a policy rejects it":   {apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Secret").GroupKind(), "s", nil), false, 1},

@@ -79,7 +79,7 @@ func TestPasswordDroppedFromAFullRecord(t *testing.T) {
 	a, b, c := hashOf("a"), hashOf("b"), hashOf("c")
 	for name, tc := range map[string]struct {
 		record *Record
-		want   []string // after the new one
+		want   []string // hashes that follow the new one
 		held   string
 	}{
 		"no record yet":                                     {nil, nil, ""},

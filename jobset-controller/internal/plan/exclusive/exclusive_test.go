@@ -73,7 +73,7 @@ func TestLeaderAffinity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod.Spec.Priority = ptr.To[int32](7)
 			Prepare(pod, "", false)
-			Prepare(pod, "", false) // a copy of a pod that was prepared before
+			Prepare(pod, "", false) // again, as for a copy of a prepared pod
 			own := terms(pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
 			others := terms(pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
 			if own != "jobset.sigs.k8s.io/job-key In k" ||

@@ -51,7 +51,7 @@ func TestProblems(t *testing.T) {
 	}
 	cases := map[string]struct {
 		js   *JobSet
-		want string // path and reason; empty: none
+		want string // path and reason of the problem; empty if there is none
 	}{
 		"a plain one": {plain(), ""},
 		"no command": {

@@ -34,7 +34,7 @@ var drivers = []Driver{Exec, CRI, None}
 type template struct {
 	jobSet *v1alpha2.JobSet
 	rjob   *v1alpha2.ReplicatedJob
-	path   *field.Path // of the Job template; nil for a Job without a JobSet
+	path   *field.Path // path of the Job template; nil for a Job without a JobSet
 	// Entry is what is added to the template, as determined so far.
 	Entry
 }

@@ -36,9 +36,9 @@ const (
 // Plan describes what is added to the Jobs of one attempt. The zero Plan adds nothing.
 type Plan struct {
 	settings Settings
-	kind     string // of the owner
+	kind     string // kind of the group's owner
 	entries  []Entry
-	mark     string          // value of InPlaceInjectionKey; empty: the JobSet requests nothing
+	mark     string          // value of InPlaceInjectionKey; empty if the JobSet does not request agents
 	follows  bool            // whether the workers must be able to reach a worker that runs in a spare
 	anySlot  map[string]bool // replicatedJobs whose current Jobs support any slot, even if they no longer have spares
 }

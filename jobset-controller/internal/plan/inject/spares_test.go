@@ -22,7 +22,7 @@ func TestSpares(t *testing.T) {
 	spares := func(js *JobSet, n string) *JobSet { return js.Annotation(v1alpha2.SparesKey, n) }
 	owned := spares(plain(), "1")
 	owned.OwnerReferences = []metav1.OwnerReference{{Kind: "TrainJob", Controller: ptr.To(true)}}
-	queued := spares(plain(), "1").Annotation(v1alpha2.StageQueueKey, "q") // which has no effect in this case
+	queued := spares(plain(), "1").Annotation(v1alpha2.StageQueueKey, "q") // the stage queue has no effect in this case
 	queued.Labels = map[string]string{v1alpha2.QueueNameLabel: "q"}
 	admitted := func(e *rjob) { e.Template.Spec.Template.Labels = map[string]string{v1alpha2.PodSetLabel: "w"} }
 	jobQueued := func(e *rjob) { e.Template.Labels = map[string]string{v1alpha2.QueueNameLabel: "q"} }

@@ -52,7 +52,7 @@ func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 func PreferOtherNodes(pod *corev1.Pod) {
 	anti := plan.AntiAffinity(&pod.Spec)
 	anti.PreferredDuringSchedulingIgnoredDuringExecution = append(anti.PreferredDuringSchedulingIgnoredDuringExecution, corev1.WeightedPodAffinityTerm{
-		Weight: 100, // the highest
+		Weight: 100, // the maximum weight
 		PodAffinityTerm: corev1.PodAffinityTerm{
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha2.JobSetUIDKey: pod.Labels[v1alpha2.JobSetUIDKey]}},
 			TopologyKey:   corev1.LabelHostname,
