@@ -25,8 +25,8 @@ const (
 	storeEnv   = "VALKEY_ADDRESS"
 )
 
-// HasAgent reports whether a pod has an agent: a sidecar with the flag or environment variable of JobSet KEP-876, or
-// the supervisor in the command of a container, possibly wrapped by a shell or an init program.
+// HasAgent reports whether a pod has an agent. An agent is either a sidecar with the flag or environment variable of
+// JobSet KEP-876, or a supervisor in a container's command, possibly wrapped by a shell or an init program.
 func HasAgent(pod *corev1.PodSpec) bool {
 	return HasSidecar(pod) || slices.ContainsFunc(pod.Containers, isSupervised)
 }
@@ -112,8 +112,8 @@ func SlotOf(pod *corev1.Pod) string {
 	return strings.Join(parts, "-")
 }
 
-// StoreSecret returns the name of the Secret with the store credentials of a group's agents, given the kind and name of
-// the group's owner: a JobSet, a Job, or the pod with index 0. The name depends only on these, so that a manifest that
+// StoreSecret returns the name of the Secret with the store credentials of a group's agents. The group's owner is a
+// JobSet, a Job, or the pod with index 0. The name depends only on the owner's kind and name, so that a manifest that
 // includes its own agent can refer to the Secret.
 func StoreSecret(kind, owner string) string {
 	switch kind {

@@ -168,10 +168,10 @@ func order(stages []coordination.Stage, gates []gate) {
 	}
 }
 
-// releaseOf returns how long the finished workers of a replicatedJob are held, so that a restart can run them again:
-// until the success policy is satisfied or, if a gate waits for their completion, until the whole stage has finished.
-// With the Any operator, one successful Job completes the JobSet, so its workers must not be held. A gate that did not
-// open would block everything after it.
+// releaseOf returns how long the finished workers of a replicatedJob are held, so that a restart can run them again.
+// They are held until the success policy is satisfied or, if a gate waits for their completion, until the whole stage
+// has finished. With the Any operator, one successful Job completes the JobSet, so its workers must not be held. A gate
+// that did not open would block everything after it.
 func releaseOf(success *v1alpha2.SuccessPolicy, rjob string, awaited bool) coordination.Release {
 	target := success == nil || len(success.TargetReplicatedJobs) == 0 || slices.Contains(success.TargetReplicatedJobs, rjob)
 	switch {

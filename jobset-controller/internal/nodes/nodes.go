@@ -16,8 +16,8 @@ import (
 )
 
 // Dead returns the evidence that nothing is running on a node, or "". A nil node does not exist in the API server. A
-// silent kubelet may be disconnected while its pods are still running: only the user who sets after knows that a node
-// silent for that long is off (0 means never).
+// silent kubelet may be disconnected while its pods are still running. Only the user, who sets after, knows how long a
+// node must be silent to be considered off. 0 means that silence is never sufficient.
 func Dead(node *corev1.Node, after time.Duration, now time.Time) string {
 	if node == nil {
 		return "its node is gone"

@@ -77,8 +77,8 @@ func isJobOver(job *batchv1.Job) bool {
 }
 
 // isReserved reports whether only the Job's own controller may create its pods. That is the case if another controller
-// manages the Job, if its pods have no indexes, or if failures are counted per index, in a pod annotation that the Job
-// controller copies to the replacement.
+// manages the Job, if its pods have no indexes, or if failures are counted per index. The Job controller keeps that
+// count in a pod annotation, which it copies to the replacement.
 func isReserved(job *batchv1.Job) bool {
 	spec := &job.Spec
 	return ptr.Deref(spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName ||

@@ -32,8 +32,8 @@ type Kind struct {
 	// Jobs means that Jobs create the pods, and that the orchestrator writes the conditions. For other kinds no pods
 	// are read or deleted.
 	Jobs bool
-	// Alone means that there is no JobSet: the owner is the only Job of its group, or the pod with index 0. jobSetOf
-	// represents it as a JobSet.
+	// Alone means that the group has no JobSet: its owner is its only Job, or the pod with index 0. jobSetOf represents
+	// it as a JobSet.
 	Alone bool
 	// Installation is the name of the installation that leads the groups, if other controllers manage their owners. It
 	// is empty for our own controllers.

@@ -269,7 +269,7 @@ func AllReady(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus
 	return up == expected
 }
 
-// Queued reports whether Kueue queues the JobSet as a whole: the JobSet has a queue label, or was admitted without one,
+// Queued reports whether Kueue queues the JobSet as a whole. The JobSet has a queue label or was admitted without one,
 // which is possible if Kueue also manages objects without a queue. Kueue then counts only the pods of
 // spec.replicatedJobs.
 func Queued(js *v1alpha2.JobSet) bool {
@@ -280,8 +280,8 @@ func Queued(js *v1alpha2.JobSet) bool {
 
 // Reported returns the tallies for the status of a JobSet, in which the Jobs of replicatedJobs that may not start yet
 // are counted as notStarted. If Kueue has admitted a JobSet as a whole, it considers the pods ready when Ready and
-// Succeeded of all replicatedJobs add up to all replicas, and evicts the JobSet after a timeout if they do not. It
-// reads no other fields, so in a queued JobSet these Jobs also count as ready.
+// Succeeded of all replicatedJobs add up to all replicas. Otherwise, it evicts the JobSet after a timeout. It reads no
+// other fields, so in a queued JobSet these Jobs also count as ready.
 func Reported(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobStatus, gates []bool, queued bool) []v1alpha2.ReplicatedJobStatus {
 	reported := slices.Clone(tallies)
 	for i := range reported {

@@ -70,8 +70,8 @@ func names(js *v1alpha2.JobSet) []string {
 
 // change describes which parts of a replicatedJob an update may change.
 type change struct {
-	// suspended is true if the JobSet is suspended before or after the update: a queue changes the pod template in the
-	// request that resumes the JobSet, and reverts that in the request that suspends it.
+	// suspended is true if the JobSet is suspended before or after the update. A queue changes the pod template in the
+	// request that resumes the JobSet, and reverts the change in the request that suspends it.
 	suspended bool
 	// elastic allows the size to change, unless the JobSet has finished.
 	elastic, finished bool

@@ -79,9 +79,9 @@ func (s *scope) finishedAt() time.Time {
 const stuckPodInterval = 5 * time.Second
 
 // releaseStuckPods deletes pods that would remain Terminating forever because their node is dead. A deleted Job exists
-// until its pods are gone, and its successor waits for that. The pods are only listed if the JobSet sets a timeout and
-// some of its Jobs are terminating, and then only every few seconds, because each of thousands of Jobs causes an event
-// while it is being deleted.
+// until its pods are gone, and its successor waits for that. It lists the pods only if the JobSet sets a timeout and
+// some of its Jobs are terminating. Even then, it lists them only every few seconds, because each of thousands of Jobs
+// causes an event while it is being deleted.
 func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Result, error) {
 	timeout := policy.StuckPodTimeout(s.jobSet.Annotations, &field.ErrorList{})
 	if timeout == 0 {

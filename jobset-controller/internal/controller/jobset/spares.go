@@ -42,8 +42,8 @@ func (s *scope) workersReady(i int) bool {
 	return s.Tallies[i].Ready+s.Tallies[i].Succeeded >= s.jobSet.Spec.ReplicatedJobs[i].Replicas
 }
 
-// supportsSpares reports whether a replicatedJob can have spares: the workers of its Jobs work in any slot, and workers
-// of all other Jobs with agents can reach a slot that has moved to another pod.
+// supportsSpares reports whether a replicatedJob can have spares. The workers of its Jobs must work in any slot, and
+// workers of all other Jobs with agents must be able to reach a slot that has moved to another pod.
 func (s *scope) supportsSpares(rjob string) bool {
 	hasAgents := map[string]bool{}
 	for i, e := range s.agents.assessment.Entries {

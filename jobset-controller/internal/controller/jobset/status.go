@@ -207,7 +207,8 @@ func (r *Reconciler) progressDelay(js *v1alpha2.JobSet, status *v1alpha2.JobSetS
 
 // onlyProgress reports whether the only differences are messages, the reason why the JobSet is not running, and the
 // numbers of ready, active or suspended Jobs. It returns false if one of these numbers has reached a value that another
-// program waits for: all Jobs are ready or done, or no Job of a suspended JobSet is still active.
+// program waits for. That is the case if all Jobs are ready or have finished, or if no Job of a suspended JobSet is
+// still active.
 func onlyProgress(spec *v1alpha2.JobSetSpec, old, now *v1alpha2.JobSetStatus) bool {
 	if !equality.Semantic.DeepEqual(withoutCounters(old), withoutCounters(now)) {
 		return false

@@ -1,5 +1,5 @@
-// Package beside plans in-place restarts for groups whose pods are created by other controllers: which groups can have
-// in-place restarts, and what is added to their Jobs or pods at creation. It performs no I/O.
+// Package beside plans in-place restarts for groups whose pods are created by other controllers. It decides which
+// groups can have in-place restarts, and what is added to their Jobs or pods at creation. It performs no I/O.
 //
 //	Refusal   why a JobSet cannot have in-place restarts, based on the JobSet alone
 //	Budget    how often the group of a JobSet may restart

@@ -14,9 +14,9 @@ import (
 )
 
 // Anchor returns the pod whose node determines the domain of its Job, or nil if no pod has a node. That is the leader
-// or, while the leader is lost or has no node, any other running pod, because the affinity of the next leader attracts
-// it to that pod's domain. If there are two leaders, it is the older one, which the Job controller keeps. Pods that
-// have finished do not count: the scheduler considers their domain free.
+// or, while the leader is lost or has no node, any other running pod. The affinity of the next leader attracts it to
+// that pod's domain. If there are two leaders, it is the older one, which the Job controller keeps. Pods that have
+// finished do not count: the scheduler considers their domain free.
 //
 // pods must belong to one Job.
 func Anchor(pods []*corev1.Pod) *corev1.Pod {

@@ -38,8 +38,8 @@ func Topology(pod metav1.Object) string {
 }
 
 // Prepare modifies a pod that is being created so that it is placed exclusively. domain is the domain of the Job's
-// pods, or "" if it is not known yet: the pod then waits for its leader, or becomes the leader if the leader has
-// finished. If the pod is a copy of another one, the copied settings are replaced.
+// pods, or "" if it is not known yet. In the latter case, the pod waits for its leader, or becomes the leader if the
+// leader has finished. If the pod is a copy of another one, the copied settings are replaced.
 func Prepare(pod *corev1.Pod, domain string, leaderIsOver bool) {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.PriorityKey, priority(pod))
 	if leaderIsOver && domain == "" && !Leads(pod) {

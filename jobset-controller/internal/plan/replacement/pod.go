@@ -46,9 +46,9 @@ func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 	return pod
 }
 
-// PreferOtherNodes makes a pod that will wait as a spare prefer nodes without pods of its JobSet, because the loss of a
-// node must not affect both a worker and its spare. Unlike a requirement, a preference lets the pod run if there is no
-// such node, so that the pod can take its slot back.
+// PreferOtherNodes makes a future spare prefer nodes without pods of its JobSet, because the loss of a node must not
+// affect both a worker and its spare. Unlike a requirement, a preference lets the pod run if there is no such node, so
+// that the pod can take its slot back.
 func PreferOtherNodes(pod *corev1.Pod) {
 	anti := plan.AntiAffinity(&pod.Spec)
 	anti.PreferredDuringSchedulingIgnoredDuringExecution = append(anti.PreferredDuringSchedulingIgnoredDuringExecution, corev1.WeightedPodAffinityTerm{
