@@ -177,7 +177,8 @@ type expiry struct {
 	desc            *prometheus.Desc
 }
 
-// registerExpiry registers the collector. It replaces the collector of an earlier manager in this process, which uses a different folder.
+// registerExpiry registers the collector. It replaces the collector of any earlier manager in this process, because that collector reads a
+// different folder.
 func registerExpiry(registry prometheus.Registerer, program, folder string) error {
 	own := expiry{program, folder, meter.Desc(series.WebhookCertificateEnd)}
 	registry.Unregister(own) // finds the earlier one by the name of the metric

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// certificateUntil writes a certificate, followed by that of a CA that expires later.
+// certificateUntil writes a certificate that expires at the given time, followed by a CA certificate that expires later.
 func certificateUntil(t *testing.T, folder string, end time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -80,7 +80,7 @@ func TestCertificateExpiryMetric(t *testing.T) {
 	}
 }
 
-// Tests start several managers in one process, each with its own folder. The metric reports the last one's certificate.
+// Tests start several managers in one process, each with its own folder. The metric reports the last manager's certificate.
 func TestCertificateExpiryOfLaterManager(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for _, folder := range []string{t.TempDir(), t.TempDir()} {

@@ -5,7 +5,7 @@
 //	Run  -> New:  manager with metrics, health checks and the Lease
 //	     -> Start: certificates -> webhooks -> ready;   Lease -> controllers;   SIGTERM -> stop, release, exit 0
 //
-// Controllers do not wait for certificates, so that certificates do not delay a recovery. Only webhooks and readiness do.
+// Only webhooks and readiness wait for certificates. Controllers start without them, so that a missing certificate does not delay a recovery.
 package bootstrap
 
 import (

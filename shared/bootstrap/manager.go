@@ -159,7 +159,7 @@ func (l Leader) renew() time.Duration { return cmp.Or(l.Renew, l.Lease*2/3) }
 // retry returns the retry period, which limits how long a handover takes: a released Lease is acquired within 2.2 periods.
 func (l Leader) retry() time.Duration { return cmp.Or(l.Retry, l.Lease/8) }
 
-// lock returns the Lease. It uses its own connection with a shorter timeout and the program's User-Agent.
+// lock returns the Lease. The Lease uses its own connection with a shorter timeout and the program's User-Agent.
 func (l Leader) lock(cluster *rest.Config, identity string) (resourcelock.Interface, error) {
 	own := rest.CopyConfig(cluster)
 	own.Timeout = max(l.renew()/2, time.Second) // leaves time for a second try
@@ -229,7 +229,7 @@ func Every(interval time.Duration, failed string, do func(context.Context) error
 }
 
 const (
-	// kindPatience is the default of Options.KindPatience. It is shorter than the time after which the kubelet restarts a container whose
+	// kindPatience is the default for Options.KindPatience. It is shorter than the time after which the kubelet restarts a container whose
 	// startup probe keeps failing.
 	kindPatience = 30 * time.Second
 	kindRetry    = 200 * time.Millisecond

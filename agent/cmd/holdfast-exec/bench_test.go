@@ -45,7 +45,7 @@ func BenchmarkRestart(b *testing.B) {
 }
 
 // up waits for every container to start its worker again. It returns the time of the last start, and how long each
-// start took after the barrier was lifted.
+// start took once the barrier was lifted.
 func up(all []*container) (last time.Time, took []time.Duration) {
 	for _, c := range all {
 		s := <-c.starts

@@ -115,7 +115,7 @@ func (c *container) logText() string {
 	return strings.Join(c.log, "\n")
 }
 
-// exit waits for the program to exit and returns its exit code, -1 if it was killed.
+// exit waits for the program to exit and returns its exit code, or -1 if it was killed.
 func (c *container) exit() int {
 	c.t.Helper()
 	select {

@@ -52,7 +52,7 @@ func TestInstallCopiesTheProgram(t *testing.T) {
 	}
 }
 
-// First a worker dies, then a container with its supervisor. In the end all workers complete.
+// A worker dies, and later a whole container with its supervisor. All workers still complete.
 func TestContainersOfAGroup(t *testing.T) {
 	for name, isolated := range map[string]bool{"side by side": false, "each as PID 1": true} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,8 @@ func gone(t *testing.T, pid int) {
 	}
 }
 
-// Daemons left behind by a worker are adopted, end before the next restart, and do not remain as zombies.
+// The supervisor adopts the daemons that a worker leaves behind, ends them before the next restart, and leaves no
+// zombies.
 func TestDaemonsEndBeforeTheNextRestart(t *testing.T) {
 	for name, isolated := range map[string]bool{"below a subreaper": false, "below PID 1": true} {
 		t.Run(name, func(t *testing.T) {

@@ -54,8 +54,8 @@ func newTraining(b *testing.B, python string, ranks int, variables ...string) *t
 	return t
 }
 
-// notes returns the times at which a rank last failed and at which its newest process completed its first step. The
-// latter is zero if no step has been completed yet.
+// notes returns when a rank last failed, and when its newest process completed its first step, or zero if it has not
+// completed one yet.
 func (t *training) notes(rank int) (failed, stepped time.Time) {
 	f, err := os.Open(filepath.Join(t.dir, fmt.Sprint("notes-", rank)))
 	if err != nil {
@@ -80,8 +80,8 @@ func (t *training) notes(rank int) (failed, stepped time.Time) {
 	return failed, stepped
 }
 
-// await waits until all ranks have completed their first step after the given time. It returns the time at which the
-// last one did so.
+// await waits until all ranks have completed their first step after the given time. It returns the time of the last
+// such step.
 func (t *training) await(after time.Time) (last time.Time) {
 	for range 12000 {
 		done := 0
@@ -102,7 +102,7 @@ func (t *training) await(after time.Time) (last time.Time) {
 	return last
 }
 
-// fail makes the last rank fail, and returns how long it takes until all ranks have completed their next step.
+// fail makes the last rank fail, and returns how long it takes all ranks to complete their next step.
 func (t *training) fail(failure string) time.Duration {
 	rank := t.ranks - 1
 	before := time.Now()

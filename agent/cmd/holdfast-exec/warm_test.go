@@ -122,7 +122,7 @@ func TestAWarmWorkerHangs(t *testing.T) {
 }
 
 // TestAWarmSpareHasTheIdentityOfItsSlot assigns the slot of a lost pod to a spare whose template is already running.
-// The worker gets the arguments and variables of the slot, not those of the template, even after it was killed once.
+// The worker gets the slot's arguments and variables, not the template's, even after it has been killed once.
 func TestAWarmSpareHasTheIdentityOfItsSlot(t *testing.T) {
 	g := newGroup(t, 2)
 	var all []*container
@@ -161,7 +161,7 @@ func TestAWarmSpareHasTheIdentityOfItsSlot(t *testing.T) {
 	expect(2, 2, "--rank=0 0 js-w-spares-0.js")
 }
 
-// giveSlot assigns the slot of a lost pod to another pod, as the leader does.
+// giveSlot assigns a lost pod's slot to another pod, as the leader does.
 func (g *group) giveSlot(lost, heir rounds.Slot) {
 	g.t.Helper()
 	stored, err := g.store.Read(g.t.Context(), "uid")

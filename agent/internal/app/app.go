@@ -1,4 +1,5 @@
-// Package app is the sidecar agent. It answers the startup probe and represents the worker in its pod's slot.
+// Package app is the sidecar agent. It answers the startup probe and runs the group protocol for the worker in its
+// pod's slot.
 package app
 
 import (

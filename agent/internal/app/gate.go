@@ -27,8 +27,8 @@ func newGate(reason string) *gate {
 	return g
 }
 
-// report changes the reason why the gate is closed, or opens the gate if there is none. An open gate stays open, because
-// a startup probe is not repeated.
+// report changes the reason why the gate is closed, or opens the gate if the reason is empty. An open gate stays open,
+// because a startup probe is not repeated.
 func (g *gate) report(reason string) {
 	g.reason.Store(&reason)
 	if reason == "" {

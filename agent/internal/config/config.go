@@ -150,7 +150,8 @@ type Exec struct {
 	RoundVariables []string
 	// Waits means that the slot already belonged to another pod when this pod was created.
 	Waits bool
-	// AnySlot means that the worker can run in any slot of its stage, whose first Job has these indexes.
+	// AnySlot means that the worker can run in any slot of its stage. FirstGlobal and FirstGroup are the indexes of the
+	// stage's first Job.
 	AnySlot                 bool
 	FirstGlobal, FirstGroup int64
 	Subdomain               string // of the pods; empty if their subdomain is unknown

@@ -45,8 +45,8 @@ func (s *setting) or(initial string) *setting {
 	return s
 }
 
-// reader reads the settings of a program. A flag takes precedence over its environment variable, which takes precedence
-// over the default.
+// reader reads a program's settings. A flag takes precedence over its environment variable, which takes precedence over
+// the default.
 type reader struct {
 	title    string
 	settings []*setting

@@ -52,7 +52,7 @@ func (c *Client) observe(ctx context.Context) (worker.Observed, error) {
 	return o, nil
 }
 
-// findPod checks that the runtime knows the pod. Once it has found the pod, it does not ask again.
+// findPod checks that the runtime knows the pod. Once it has found the pod, it does not check again.
 func (c *Client) findPod(ctx context.Context) error {
 	if c.found {
 		return nil

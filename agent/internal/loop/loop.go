@@ -1,5 +1,5 @@
-// Package loop represents a worker in its group. It passes events to the core, and performs the actions that the core
-// decides on. It controls the worker through a driver.
+// Package loop runs the group protocol for one worker. It passes events to the core, and performs the actions that the
+// core decides on. It controls the worker through a driver.
 package loop
 
 import (
@@ -45,9 +45,9 @@ type loop struct {
 	removing   atomic.Bool
 }
 
-// Run represents the worker until the worker is released or ctx is done, and then returns nil. It returns an error if
-// the worker is no longer reachable. The worker keeps running in either case. w configures the core, except for the
-// worker's identity, and m is its memory.
+// Run runs the group protocol for the worker until the worker is released or ctx is done, and then returns nil. It
+// returns an error if the worker is no longer reachable. The worker keeps running in either case. w configures the
+// core, except for the worker's identity, and m is its memory.
 func Run(ctx context.Context, c Config, p Parts, w worker.Config, m worker.Memory) error {
 	w.Slot, w.Generation, w.PodName, w.Node, w.Random = c.slot(), c.PodEpoch, c.Place.PodName, c.Place.Node, rand.Float64
 	l := &loop{
@@ -133,7 +133,7 @@ func (l *loop) leave() {
 	}
 }
 
-// Config identifies the worker that the agent represents, and configures the loop.
+// Config identifies the agent's worker and configures the loop.
 type Config struct {
 	config.Identity
 	StartupDir      string // where the agent saves its state; empty: the state is lost when the program exits

@@ -110,7 +110,7 @@ func (silent) Watch(ctx context.Context, _ string, _ rounds.Slot, _ func(rounds.
 	<-ctx.Done()
 }
 
-// lost is a worker that is unreachable.
+// lost is an unreachable worker.
 type lost struct {
 	watching chan struct{}
 	ended    atomic.Bool

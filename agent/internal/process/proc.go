@@ -129,8 +129,8 @@ func descends(all map[int]stat, pid int, roots map[int]bool) bool {
 // blindPause is the polling interval on kernels without pidfds (before Linux 5.4).
 const blindPause = 5 * time.Millisecond
 
-// hold opens the processes found by a scan by pidfd, so that a reused PID is not mistaken for the original process. It
-// skips processes that have exited, and PIDs that were reused.
+// hold opens a pidfd for each process that a scan has found, so that a reused PID is not mistaken for the original
+// process. It skips processes that have exited, and PIDs that were reused.
 func hold(seen map[int]stat) []*os.Process {
 	var held []*os.Process
 	for pid, s := range seen {

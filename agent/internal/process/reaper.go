@@ -68,7 +68,7 @@ func (r *Reaper) lead(template bool, fork func() (int, error)) (pid int, err err
 	return pid, err
 }
 
-// forget removes a leader that has been reaped. A nil Reaper has none.
+// forget removes a leader that has been reaped. It does nothing if the Reaper is nil.
 func (r *Reaper) forget(pid int) {
 	if r == nil {
 		return

@@ -9,9 +9,9 @@ import (
 // aloneEvery is the maximum interval between checks of the store's reachability.
 const aloneEvery = time.Second
 
-// awaitAlone returns an error once the worker has not been running, and the store has been unreachable, for at least
-// the limit. It assumes that the group no longer has a leader, so that the pod's owner must handle the exit of the
-// container. It returns nil when ctx is done.
+// awaitAlone returns an error once the store has been unreachable, and the worker not running, for at least the limit.
+// It assumes that the group no longer has a leader, so that the pod's owner must handle the exit of the container. It
+// returns nil when ctx is done.
 func (r *run) awaitAlone(ctx context.Context, limit time.Duration) error {
 	tick := time.NewTicker(min(aloneEvery, limit/4))
 	defer tick.Stop()

@@ -120,7 +120,7 @@ func (i *instance) finish(ctx context.Context, e ending) error {
 // CheckpointVariable names the file that a worker creates while it writes a checkpoint.
 const CheckpointVariable = "HOLDFAST_CHECKPOINT_FILE"
 
-// inRound returns a program with the environment of a round.
+// inRound returns the program with the environment variables for a round.
 func (s *Supervisor) inRound(p process.Spec, r round) process.Spec {
 	added := strings.Fields(string(startup.Env(s.options.JobSetUID, r.generation, r.number)))
 	if s.options.CheckpointFile != "" {

@@ -23,8 +23,8 @@ const (
 )
 
 // outputProgress counts any output of a program as progress. Each program has its own pipes, which are copied to the
-// supervisor's output. Output that an earlier program left in its pipe is therefore not mistaken for progress of the
-// next one.
+// supervisor's output. Output that an earlier program left in its pipe is therefore not mistaken for the next program's
+// progress.
 type outputProgress struct {
 	to      [2]io.Writer                   // for standard output and error
 	n       atomic.Pointer[atomic.Uint64]  // reads of the newest program's output
@@ -44,7 +44,7 @@ func (p *outputProgress) clear() { p.n.Store(&atomic.Uint64{}) }
 
 func (p *outputProgress) count() uint64 { return p.n.Load().Load() }
 
-// through wraps start so that the output of the programs is read.
+// through wraps start so that the programs' output is read.
 func (p *outputProgress) through(start func(process.Spec) (*process.Child, error)) func(process.Spec) (*process.Child, error) {
 	return func(s process.Spec) (*process.Child, error) {
 		p.finish(orderTimeout)

@@ -15,7 +15,7 @@ const ProgressFileVariable = "HOLDFAST_PROGRESS_FILE"
 type Progress interface {
 	// count returns the number of reports since clear. Several reports between two observations may be counted as one.
 	count() uint64
-	// clear removes what an earlier program has left behind, and starts to count from 0. It is called before each start.
+	// clear removes what an earlier program has left behind, and resets the count to 0. It is called before each start.
 	clear()
 	// variable returns the environment variable to set for the program, or "".
 	variable() string

@@ -66,7 +66,7 @@ func TestAWorkerThatHangsRestartsItsGroup(t *testing.T) {
 	}
 }
 
-// A worker stopped by a signal does not make progress either. SIGKILL still reaches it.
+// A worker that a signal has stopped makes no progress, but SIGKILL still reaches it.
 func TestAStoppedWorkerCountsAsHung(t *testing.T) {
 	g := getOn(t, 2, config.FromFile)
 	g.pods[0].config.GracePeriod, g.pods[1].config.GracePeriod = 10*time.Millisecond, 10*time.Millisecond
@@ -123,7 +123,7 @@ func TestReportsOfAnEarlierProgramAreNoProgress(t *testing.T) {
 
 var workerStarted = regexp.MustCompile(`"msg":"worker started".*?"pid":(\d+)`)
 
-// started returns the PIDs that a pod's supervisor has started so far.
+// started returns the PIDs of the processes that a pod's supervisor has started so far.
 func (p *pod) started() (pids []int) {
 	for _, m := range workerStarted.FindAllStringSubmatch(p.log.String(), -1) {
 		pid, _ := strconv.Atoi(m[1])

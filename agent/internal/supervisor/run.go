@@ -123,7 +123,7 @@ func newRun(c config.Exec, p Parts) *run {
 	return r
 }
 
-// runLoop represents the worker until the worker is released or ctx is done.
+// runLoop runs the group protocol for the worker until the worker is released or ctx is done.
 func (r *run) runLoop(ctx context.Context) error {
 	c := r.options.Exec
 	settings := loop.Config{Identity: c.Identity, StartupDir: c.StartupDir, Leaving: r.leaving, Contact: &r.contact}
@@ -133,7 +133,7 @@ func (r *run) runLoop(ctx context.Context) error {
 	}, r.memory)
 }
 
-// pass forwards a signal to the worker. It returns false for the signal that starts the termination of the pod.
+// pass forwards a signal to the worker. It returns false for the signal that starts the pod's termination.
 func (r *run) pass(s syscall.Signal, leaving bool) bool {
 	switch {
 	case s == syscall.SIGPIPE: // the log has no reader

@@ -21,7 +21,7 @@ const (
 // hostVariable is the environment variable with the host name of the pod itself, which never changes.
 const hostVariable = "HOSTNAME"
 
-// slotName matches the names of slots. It may also match other text, for which the store has no host name.
+// slotName matches slot names. It may also match other text, for which the store has no host name.
 var slotName = regexp.MustCompile(`[a-z0-9][a-z0-9-]*-[0-9]+-[0-9]+`)
 
 var label = regexp.MustCompile(`[a-z0-9-]+`)
@@ -51,9 +51,9 @@ func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	}), order
 }
 
-// hostNameIn returns an expression that matches host names of slots. It may also match other names. A name of a slot that
-// is not followed by the subdomain may be part of a path, which belongs to the slot and not to the pod. If the subdomain is
-// not known, each name counts as a host name.
+// hostNameIn returns an expression that matches host names of slots. It may also match other names. A slot name that is not
+// followed by the subdomain may be part of a path, which belongs to the slot and not to the pod. If the subdomain is
+// unknown, every slot name counts as a host name.
 func hostNameIn(subdomain string) *regexp.Regexp {
 	if subdomain == "" {
 		return label
@@ -88,7 +88,7 @@ func (s *Supervisor) askHosts(ctx context.Context, slots []string) map[string]st
 	}
 }
 
-// slotsIn returns the names in the program's environment and arguments that may be those of slots.
+// slotsIn returns the names in the program's environment and arguments that may be slot names.
 func slotsIn(p process.Spec, hostName *regexp.Regexp) []string {
 	slots := map[string]bool{}
 	mapped(p, func(text string) string {

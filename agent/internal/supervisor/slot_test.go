@@ -61,7 +61,7 @@ func TestTheProgramIsPlacedInItsSlot(t *testing.T) {
 	}
 }
 
-// The name of a slot in a path belongs to the slot, whichever pod it runs in.
+// A slot name in a path refers to the slot, regardless of the pod in which the slot's worker runs.
 func TestPathsWithTheNameOfASlotStay(t *testing.T) {
 	spec := process.Spec{
 		Args: []string{"python", "--master=tcp://js-w-0-0.js:29500", "--save=/data/js-w-0-0", "--log=js-w-0-0.jsonl", "--peers=js-w-0-0.js,js-w-0-0.js.ns.svc"},

@@ -106,7 +106,7 @@ func TestTheNextInstanceWaitsUntilNothingIsLeftOfThePrevious(t *testing.T) {
 	w.Await(1, "started", "0")
 	first := s.newest()
 	s.mu.Lock()
-	first.dead = true // its leader; the rest of its tree is alive
+	first.dead = true // the leader has died; the rest of its tree is alive
 	s.mu.Unlock()
 	s.Prepare()
 	if got := observe(s); len(got) != 1 {
@@ -117,7 +117,7 @@ func TestTheNextInstanceWaitsUntilNothingIsLeftOfThePrevious(t *testing.T) {
 }
 
 // Processes left behind by a leader may hang in a driver for a long time. The leader's death is reported before they
-// are gone, and no other instance starts in the meantime.
+// are gone, and no other instance starts until then.
 func TestAFailureIsReportedBeforeItsTreeIsGone(t *testing.T) {
 	for name, end := range map[string]struct {
 		signal syscall.Signal

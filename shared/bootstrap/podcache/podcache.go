@@ -53,7 +53,7 @@ func StripNode(full *corev1.Node) *corev1.Node {
 	return node
 }
 
-// HasLabel returns a selector of objects that have a label, whatever its value.
+// HasLabel returns a selector for objects that have a label, regardless of its value.
 func HasLabel(key string) labels.Selector {
 	selector, err := labels.Parse(key)
 	utilruntime.Must(err)

@@ -26,7 +26,7 @@ func OnEvents(enqueue func(q Queue, before, o client.Object)) handler.EventHandl
 	}
 }
 
-// Controller returns the reference to the object of the given kind, in any version, that controls o, or nil.
+// Controller returns the reference to the controller of o if that controller has the given kind, in any version. Otherwise, it returns nil.
 func Controller(o metav1.Object, kind schema.GroupVersionKind) *metav1.OwnerReference {
 	ref := metav1.GetControllerOfNoCopy(o)
 	if ref == nil || schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() != kind.GroupKind() {
@@ -35,7 +35,7 @@ func Controller(o metav1.Object, kind schema.GroupVersionKind) *metav1.OwnerRefe
 	return ref
 }
 
-// AddController enqueues the object of the given kind that controls o, if there is one, after a delay.
+// AddController enqueues the controller of o after a delay, if that controller has the given kind.
 func AddController(q Queue, o metav1.Object, kind schema.GroupVersionKind, after time.Duration) {
 	if ref := Controller(o, kind); ref != nil {
 		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}}, after)

@@ -207,7 +207,7 @@ func (s Store) Volumes() []corev1.Volume {
 	return []corev1.Volume{startup(), {Name: CredentialsVolume, VolumeSource: corev1.VolumeSource{Secret: credentials}}}
 }
 
-// Mounts returns the mounts of Volumes.
+// Mounts returns the mounts for the volumes from Volumes.
 func (s Store) Mounts() []corev1.VolumeMount {
 	mounts := []corev1.VolumeMount{StartupMount()}
 	if s.Secret != "" {
@@ -227,8 +227,8 @@ func AddPullSecrets(pod *corev1.PodSpec, names []string) {
 	}
 }
 
-// Conflict returns an error if the pod already uses a mount path or a name of the supervisor, or one of the other names. path is the path of
-// the pod's spec, and container the index of the worker's container.
+// Conflict returns an error if the pod already uses one of the supervisor's mount paths or names, or one of the names in others. path is the
+// path to the pod's spec, and container is the index of the worker's container.
 func Conflict(pod *corev1.PodSpec, path *field.Path, container int, others ...string) *field.Error {
 	names := append(others, InstallerName, StartupVolume, CredentialsVolume)
 	for i, c := range pod.InitContainers {

@@ -44,7 +44,7 @@ type Record struct {
 func First() Record { return Record{Epoch: 1} }
 
 // Of returns the epoch from the annotations of a JobSet. It ignores unknown fields, which later versions may have written, and
-// rejects numbers that are out of range. With an error, it returns the first epoch.
+// rejects numbers that are out of range. If there is an error, it also returns the first epoch.
 func Of(annotations map[string]string) (Record, error) {
 	value, found := annotations[Annotation]
 	if !found {
@@ -67,7 +67,7 @@ func (r Record) Format() string {
 	return string(value)
 }
 
-// Next opens the epoch after r for a stop that keeps the Jobs, or after which the controller itself numbers the new Jobs. base is
+// Next opens the epoch after r. Use it for a stop that keeps the Jobs, or if the controller itself numbers the new Jobs. base is
 // the number of restarts counted against the budget so far. If r was opened for the same cause, Next returns r and false.
 func (r Record) Next(cause string, base int32) (Record, bool) {
 	if r.Cause == cause || r.Epoch == math.MaxInt32 {

@@ -176,7 +176,7 @@ func Records(s *rounds.Stored, lines []rounds.Line) []coordination.Record {
 	return list
 }
 
-// runsAt returns the time at which the workers of the round start running, which is the end of the round's pause.
+// runsAt returns when the round's workers start running, which is at the end of the round's pause.
 func runsAt(s rounds.State) int64 {
 	if s.StartedAt.IsZero() {
 		return 0

@@ -106,7 +106,7 @@ func mark(deadline time.Duration) func(*scene) {
 
 var marked, outdated = mark(time.Minute), mark(-time.Minute)
 
-// text formats the part of a plan that is made by the rules up to mark.
+// text formats the part of a plan that comes from the rules up to mark.
 func text(p Plan) string {
 	if p.Err != nil {
 		return p.Err.Error()
@@ -278,7 +278,7 @@ func lose(indexes ...int) func(*scene) {
 	}
 }
 
-// answer answers the reads of a plan like an API server that has no pods for the slots.
+// answer answers a plan's reads like an API server that has no pods for the slots.
 func (s *scene) answer(p Plan) {
 	for _, slot := range p.Need.Slots {
 		if s.Reads.Slots == nil {
@@ -502,8 +502,8 @@ func TestRecreationIsChargedOnce(t *testing.T) {
 	}
 }
 
-// A store that is reset to an earlier state may have an earlier pod as the holder of a slot. As long as the round is the same, no
-// agent notices that.
+// After a reset to an earlier state, the store may list an earlier pod as the holder of a slot. No agent notices this while the
+// round stays the same.
 func TestHoldersAreReadAgainAfterTheStoreWasSetBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*scene)

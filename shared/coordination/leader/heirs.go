@@ -21,7 +21,7 @@ func (p *planner) gives() bool {
 }
 
 // collects reports whether the store has lost the group and agents may still be rejoining. It returns false for a group without spares, which does
-// not need to wait for them.
+// not need to wait.
 func (p *planner) collects() bool {
 	lost := p.memory.recoveredAt // still known after the round of the recovery has ended
 	if p.clock != nil && p.group.Record.Cause.Kind == coordination.KindRecovery && p.clock.Start.After(lost) {
@@ -60,8 +60,8 @@ func (p *planner) isIdle(pod *workload.Pod) bool {
 	return runs && pod.Generation == p.Owner.Epoch.Epoch && !p.group.IsFenced(pod.UID) && p.knownSlot(pod) == ""
 }
 
-// spareFor returns the pod to assign to a slot: the slot's own pod if it is waiting, otherwise the oldest spare on a different node from the lost
-// pod. It returns the zero value if there is none.
+// spareFor returns the pod to assign to a slot: the slot's own pod if it is waiting, otherwise the oldest spare that is not on the lost pod's
+// node. It returns the zero value if there is none.
 func (p *planner) spareFor(slot, node string) rounds.Slot {
 	var best *workload.Pod
 	for _, pod := range p.spares() {
@@ -110,8 +110,8 @@ func (p *planner) give(slot, pod string, heir rounds.Slot) {
 	p.do(Release{Unit: unit, Slot: rounds.Slot{Name: slot, Pod: pod}, For: slot, Heir: heir})
 }
 
-// giveToHolder reports whether a slot is held, according to the store, by a pod that may still be running. If the leader knows of no slot for that
-// pod, the store has lost the assignment, and giveToHolder assigns the slot to the pod again.
+// giveToHolder reports whether a slot is held, according to the store, by a pod that may still be running. If the leader does not know of a slot
+// for that pod, the store has lost the assignment, and giveToHolder assigns the slot to the pod again.
 func (p *planner) giveToHolder(slot string) bool {
 	holder := p.Reads.Holders[slot]
 	pod := p.podOf(holder)

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// Memory is what a leader knows about one group beyond what is in the API server and the store. A new leader starts with an empty
-// Memory. For each field, the consequence is:
+// Memory is what a leader knows about one group beyond what is in the API server and the store. A new leader starts with an empty Memory. The
+// consequences, by field:
 //
 //   - restart: the clock of the restart starts from zero, so a timeout may be late but is never early. The names of the late workers are read again,
 //     and a pod or Job may be deleted a second time
@@ -127,7 +127,7 @@ const (
 	maxPause   = 30 * time.Second
 )
 
-// due returns the time at which the next pod may be created: the first pod immediately, later ones after 1 s, 2 s, 4 s and so on, up to 30 s.
+// due returns when the next pod may be created: the first pod immediately, later ones after 1 s, 2 s, 4 s and so on, up to 30 s.
 func (r replacements) due() time.Time {
 	if r.created == 0 {
 		return time.Time{}
@@ -135,7 +135,7 @@ func (r replacements) due() time.Time {
 	return r.last.Add(min(firstPause<<min(r.created-1, 10), maxPause))
 }
 
-// arrives reports whether a pod was created so recently that the cache may not have it yet.
+// arrives reports whether a pod was created so recently that the cache may not contain it yet.
 func (r replacements) arrives(now time.Time) bool { return r.ok && r.due().After(now) }
 
 // seen is what this process has observed in one generation of the group.
@@ -145,7 +145,7 @@ type seen struct {
 	given      map[string]string // slots assigned to pods in the store, by pod UID
 }
 
-// in returns what was observed in a generation, which is nothing if it is another one.
+// in returns what was observed in the given generation, or an empty value if s belongs to another generation.
 func (s seen) in(generation int64) seen {
 	if s.generation != generation {
 		return seen{generation: generation}

@@ -19,8 +19,8 @@ type Observation struct {
 	Jobs  []*workload.Job // Jobs of the owner
 	Pods  []*workload.Pod // pods that claim to belong to the owner, from the cache
 	Lost  []Loss          // losses observed since the last reconcile, ordered by slot
-	// Missed are the pods without an agent of a group declared by its pods. Conflict, if not empty, is another reason not to manage
-	// such a group as long as it has not run.
+	// Missed lists the pods without an agent if the group is declared by its pods. Conflict, if not empty, is another reason not to
+	// manage such a group as long as it has not run.
 	Missed   []Missed
 	Conflict string
 	Token    coordination.Token
@@ -44,7 +44,8 @@ type Owner struct {
 	Version   int64 // generation of its specification
 	Deleted   bool
 	Wanted    *group.Wanted // the group that it asks for; nil if it wants no group or has a roster
-	// Undecided means that only the first Job will show whether pods get agents. Until then, an existing group is left unchanged.
+	// Undecided means that it is unknown whether pods get agents until the first Job exists. Until then, an existing group is left
+	// unchanged.
 	Undecided bool
 	Refused   string // why it gets no group although it asks for one
 
@@ -60,7 +61,7 @@ type Owner struct {
 	InSync      *Condition        // nil if it has none
 	Recovering  *Condition
 
-	// PolicyPrefix is the prefix of the cause of an epoch opened by the failure policy. PolicyCounted reports whether the
+	// PolicyPrefix is the prefix of an epoch's cause if the failure policy opened the epoch. PolicyCounted reports whether the
 	// policy's last restart counted against the budget.
 	PolicyPrefix  string
 	PolicyCounted bool
@@ -136,7 +137,7 @@ type SlotRead struct {
 	Failed bool // the list could not be read
 }
 
-// Node is the evidence of whether anything is still running on a node.
+// Node holds the evidence about whether anything is still running on a node.
 type Node struct {
 	Dead    string // why nothing is running there; empty if something may be running
 	Unready bool

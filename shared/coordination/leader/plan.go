@@ -130,7 +130,7 @@ const (
 	ForRestart Purpose = "restart" // its worker did not rejoin after a restart
 	ForFence   Purpose = "fence"   // it was released from its slot, and the slot has no other pod
 	ForDead    Purpose = "dead"    // nothing is running in it
-	ForEpoch   Purpose = "epoch"   // it belongs to an earlier epoch; for a Job, or for a pod if the owner is Alone
+	ForEpoch   Purpose = "epoch"   // it belongs to an earlier epoch; for a Job, or for a pod if Served.Alone is set
 	ForMissed  Purpose = "missed"  // not all Jobs of the owner have agents; for a Job or a pod
 )
 

@@ -90,8 +90,7 @@ func (p *planner) ownerKind() string {
 	return "JobSet"
 }
 
-// dated returns an epoch with the creation time of the newest pod before it, if the owner's pods are not annotated with their
-// epoch.
+// dated returns the epoch. If the owner's pods are not annotated with their epoch, it adds the creation time of the newest earlier pod.
 func (p *planner) dated(next epoch.Record) *epoch.Record {
 	if p.alone() {
 		for _, pod := range p.Pods {
@@ -115,7 +114,7 @@ func (p *planner) spentRestarts() int32 {
 	return min(charged, p.Owner.Budget.Most())
 }
 
-// reportUsedUp emits an event that explains how the group ends. If the owner fails, known is appended to that text.
+// reportUsedUp emits an event that explains how the group ends. If the owner fails, known is appended to the event's text.
 func (p *planner) reportUsedUp(cause, known string) {
 	end := fmt.Sprintf("the %s fails%s", p.ownerKind(), known)
 	if p.Owner.Served != nil && p.Owner.Served.Pods {

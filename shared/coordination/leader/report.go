@@ -87,7 +87,7 @@ func (r *reporter) repaired() {
 	}
 }
 
-// deleted reports the pods that were deleted for a purpose. what contains a verb for the name of the first one.
+// deleted reports the pods that were deleted for a purpose. what is a format string with a verb for the first pod's name.
 func (r *reporter) deleted(purpose Purpose, what string) {
 	if pods := r.byPurpose[purpose]; len(pods) > 0 {
 		r.count(series.Escalations, float64(len(pods)), ScopePod)
@@ -148,12 +148,12 @@ func forcedText(pods []DeletePod) string {
 	return fmt.Sprintf("pod %s is terminating, and %s; force-deleted it%s, each slot gets a new pod", first.Pod.Name, first.Why, more)
 }
 
-// lostPods says that n workers have lost their pods, and names the first one.
+// lostPods returns a text that says that n workers have lost their pods and names the first one.
 func lostPods(first string, n int) string {
 	return workers(first, n) + plural(n, " lost its pod", " lost their pods")
 }
 
-// workers names the first of n workers.
+// workers returns a text that names the first of n workers.
 func workers(first string, n int) string {
 	if n == 1 {
 		return "worker " + first

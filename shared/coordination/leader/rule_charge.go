@@ -3,8 +3,8 @@ package leader
 import "fmt"
 
 // charge raises the inplace-restarts annotation to the number of restarts. Because the owner is written with compare-and-set,
-// each restart counts once. None counts after the owner has been suspended, has finished or has moved to another epoch, because
-// the write then conflicts.
+// each restart counts once. No restart is counted after the owner has been suspended, has finished or has moved to another epoch,
+// because the write then conflicts.
 func (p *planner) charge() {
 	o := &p.Owner
 	if p.wanted == nil || p.group == nil {

@@ -71,8 +71,8 @@ func (p *planner) inSync() Condition {
 	return c
 }
 
-// recoveringCondition returns the condition that corresponds to the recovery annotation, if the group is being restarted or
-// recreated by this program, or nil.
+// recoveringCondition returns the condition that corresponds to the recovery annotation, or nil if this program is not restarting
+// or recreating the group.
 func (p *planner) recoveringCondition(inSync Condition) *Condition {
 	if p.clock != nil {
 		return &Condition{True: true, Reason: inSync.Reason, Message: inSync.Message, Version: p.Owner.Version}

@@ -68,8 +68,8 @@ func (p *planner) accountFor(over bool) bool {
 	return false
 }
 
-// located adds the worker's place if the agent did not report it. Since an in-place restart keeps the pod, the current pod shows
-// the place.
+// located adds the worker's place if the agent did not report it. Since an in-place restart keeps the pod, the place is that of the
+// current pod.
 func (p *planner) located(a accounting.Account) accounting.Account {
 	if a.Slot == "" || a.Place.Node != "" || a.Kind != history.InPlace || a.Cause.Kind == coordination.KindPod {
 		return a

@@ -42,7 +42,8 @@ func (p *planner) leaveMissed() {
 	}
 }
 
-// missedJobs returns the deletions of the Jobs without and with agents, and a text about the former; it is empty if there are none.
+// missedJobs returns actions that delete the Jobs without agents and the Jobs with agents. text describes the Jobs without agents, and is
+// empty if there are none.
 func (p *planner) missedJobs() (text string, without, with []Action) {
 	var names []string
 	led := 0
@@ -68,7 +69,7 @@ func (p *planner) missedJobs() (text string, without, with []Action) {
 		len(names), len(names)+led, some(names, maxNamed)), without, with
 }
 
-// missedPods is like missedJobs, but for groups of pods without Jobs. It requests that the pods are listed again while some have not joined.
+// missedPods is like missedJobs, but for groups of pods without Jobs. It requests that the pods be listed again while some have not joined.
 func (p *planner) missedPods() (text string, without, with []Action) {
 	if p.group == nil || p.group.Joined < p.group.Size {
 		p.resyncIn(MissedEvery)

@@ -25,7 +25,7 @@ func (p *planner) recreate() {
 
 // failOver charges a recreation to the budget and opens the next epoch in one compare-and-set. After that, Jobs of earlier epochs
 // are stale, and any leader may delete them. If no budget is left, only the charge is written, which fails the owner. failOver
-// reports whether it has written that the budget is used up.
+// returns true if it has written such a charge.
 func (p *planner) failOver(kind, text string) (usedUp bool) {
 	o, g := &p.Owner, p.group
 	spent := max(o.Charged, p.spentRestarts())

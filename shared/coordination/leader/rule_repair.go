@@ -15,8 +15,8 @@ const (
 	maxResync = 5 * time.Second
 )
 
-// repair repairs slots that delay a restart by means that are cheaper than recreating the group (package ladder). It reads the names of these slots
-// from the store only if there is a reason: a share of the time has passed, a pod has been lost, or a Job has counted a lost pod as a success. If it
+// repair repairs the slots that delay a restart, which costs less than recreating the group (package ladder). It reads the names of these slots from
+// the store only if there is a reason: a share of the time has passed, a pod has been lost, or a Job has counted a lost pod as a success. If it
 // deletes a Job, it does not delete the Job's pods separately.
 func (p *planner) repair() {
 	if p.clock == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// vacantEvery is how soon a slot without a pod is checked again while its Job or a spare is expected to fill it. Changes of the
+// vacantEvery is how soon a slot without a pod is checked again while its Job or a spare is expected to fill it. Changes to the
 // Job do not trigger a reconcile.
 const vacantEvery = time.Second
 
@@ -57,7 +57,7 @@ func (p *planner) replaceLost() {
 }
 
 // dueForPod reports whether it is time to create a pod for a slot. If the worker has finished and its pod was cleaned up, there is
-// no need to query the API server or to check again. While the slot's worker runs in a spare, further pods are up to the Job,
+// no need to query the API server or to check again. While the slot's worker runs in a spare, only the Job creates further pods,
 // because no round's timeout would end a series of pods that fail on startup.
 func (p *planner) dueForPod(at place) bool {
 	if at.job.Ended(at.index) {

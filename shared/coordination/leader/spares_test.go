@@ -27,7 +27,7 @@ func withSpares(change func(*scene)) *scene {
 	})
 }
 
-// loses removes the pod with the given index, and makes the watch observe the loss.
+// loses removes the pod with the given index, and reports the loss through the watch.
 func loses(index int) func(*scene) {
 	return func(s *scene) {
 		i := slices.IndexFunc(s.Pods, func(p *workload.Pod) bool { return p.UID == fmt.Sprint("uid", index) })
@@ -36,8 +36,8 @@ func loses(index int) func(*scene) {
 	}
 }
 
-// gone removes the pod with the given index without the watch observing it, and sets the holder of its slot. The API server has
-// no pods for the slot.
+// gone removes the pod with the given index, which the watch misses, and sets the holder of its slot. The API server has no pods
+// for the slot.
 func gone(index int, holder string) func(*scene) {
 	return func(s *scene) {
 		loses(index)(s)
@@ -67,7 +67,7 @@ func one(uid string, change func(*workload.Pod)) func(*scene) {
 	}
 }
 
-// spares changes the Job of spares.
+// spares changes the spare Job.
 func spares(change func(*workload.Job)) func(*scene) {
 	return func(s *scene) { change(s.Jobs[len(s.Jobs)-1]) }
 }

@@ -140,7 +140,7 @@ func placeText(p coordination.Place) string {
 	return fmt.Sprintf(" (pod %s on node %s)", p.PodName, p.Node)
 }
 
-// exitText returns the details of an exit other than its exit code.
+// exitText returns all details of an exit except its exit code.
 func exitText(c coordination.Cause) string {
 	var known []string
 	if c.Signal > 0 {

@@ -36,7 +36,7 @@ type Account struct {
 type Group struct {
 	JobSet string
 	Epoch  epoch.Record // the current epoch; its cause distinguishes recreation from resume
-	// PolicyPrefix is the prefix of the cause of an epoch opened by the failure policy. PolicyCounted reports whether the
+	// PolicyPrefix is the prefix of an epoch's cause if the failure policy opened the epoch. PolicyCounted reports whether the
 	// policy's last restart counted against the budget.
 	PolicyPrefix  string
 	PolicyCounted bool
@@ -125,7 +125,7 @@ func (g Group) failOver(before *coordination.Record, r coordination.Record, end 
 	return a
 }
 
-// caused returns an account in which only the cause and the place of the worker are set.
+// caused returns an account in which only the cause and the worker's place are set.
 func (g Group) caused(c coordination.Cause) Account {
 	a := Account{Slot: strings.TrimPrefix(c.Slot, "-"), Place: c.Place} // "-" is the store's word for no slot
 	a.Cause = history.Cause{Kind: c.Kind, ExitCode: c.ExitCode, Signal: unix.SignalName(unix.Signal(c.Signal)), Reason: c.Reason}
@@ -140,8 +140,8 @@ func (a Account) At(p coordination.Place) Account {
 	return a
 }
 
-// endOf returns the time at which a restart ended, and how it ended. It ended when all workers were running again or, failing that,
-// when the next restart began. The time is 0 while the restart is in progress.
+// endOf returns when and how a restart ended. It ended when all workers were running again or, failing that, when the next restart
+// began. The time is 0 while the restart is in progress.
 func endOf(r coordination.Record, after *coordination.Record) (int64, history.End) {
 	switch {
 	case r.InSyncAt > 0:
@@ -154,8 +154,7 @@ func endOf(r coordination.Record, after *coordination.Record) (int64, history.En
 	return max(after.ReportedAt, r.ReportedAt), history.Abandoned
 }
 
-// begin returns the time at which the outage began, but no earlier than the end of the previous outage and no later than the
-// order.
+// begin returns when the outage began, but no earlier than the end of the previous outage and no later than the order.
 func begin(before *coordination.Record, r coordination.Record) int64 {
 	at := cmp.Or(r.FailedAt, r.DetectedAt, r.ReportedAt)
 	if before != nil {

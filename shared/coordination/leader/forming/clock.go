@@ -32,8 +32,8 @@ func (s Step) Clock() (deadline grace.Deadline, runs bool) {
 	return grace.Deadline{Start: start, Period: s.Period}, true
 }
 
-// opened returns the time at which the group opened, by the store's clock. If that clock is ahead, opened returns the zero time, so
-// that the step's clock is not delayed.
+// opened returns when the group opened, by the store's clock. If that clock is ahead, opened returns the zero time, so that the
+// step's clock is not delayed.
 func (s Step) opened() time.Time {
 	if s.Opened.After(s.Now) {
 		return time.Time{}
@@ -43,11 +43,11 @@ func (s Step) opened() time.Time {
 
 func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
-// startOf returns the time at which a slot's Job was created or last resumed.
+// startOf returns when a slot's Job was created or last resumed.
 func startOf(s Slot) time.Time { return cmp.Or(s.Job.Started, s.Job.Created) }
 
-// scheduledAt returns the time at which a pod was bound to its node, and whether it has a node. For a pod that was created with a
-// node, it returns the creation time.
+// scheduledAt returns when a pod was bound to its node, and whether it has a node. For a pod that was created with a node, it
+// returns the creation time.
 func scheduledAt(pod *workload.Pod) (time.Time, bool) {
 	if c := pod.Scheduling; c != nil && c.Done {
 		return c.At, true
@@ -87,7 +87,7 @@ func (s Step) Answer() Answer {
 	return Replace
 }
 
-// othersStarted returns the time at which the last Job was started or the last pod scheduled, ignoring the pods of missing slots.
+// othersStarted returns when the last Job was started or the last pod was scheduled, ignoring the pods of missing slots.
 func (s Step) othersStarted() time.Time {
 	missing := make(map[string]bool, len(s.Missing))
 	for _, slot := range s.Missing {

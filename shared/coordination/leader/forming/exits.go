@@ -68,11 +68,11 @@ func ExitOf(s Slot, opened time.Time) (newest Exit, found bool) {
 		return Exit{Slot: s, Times: failed}, failed > 0
 	}
 	newest.Times = times + s.Failed
-	return newest, !newest.At.Before(opened.Truncate(time.Second)) // the kubelet reports whole seconds
+	return newest, !newest.At.Before(opened.Truncate(time.Second)) // the kubelet reports times in whole seconds
 }
 
 // Worst returns the failure of the slot that has failed most often. Workers that fail at the same time count as one failure, as
-// they do after they have joined, so Times is also the number of failures of the step.
+// they do after they have joined, so Times is also the step's number of failures.
 func Worst(slots []Slot, opened time.Time) (worst Exit, found bool) {
 	for _, s := range slots {
 		if e, ok := ExitOf(s, opened); ok && e.Times > worst.Times {

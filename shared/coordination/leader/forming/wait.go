@@ -107,7 +107,7 @@ func (s Slot) failure() string {
 	return s.Pod.Reason
 }
 
-// runningSince returns the time at which the last required container was started, or zero if one of them is not running.
+// runningSince returns when the last required container was started, or zero if one of them is not running.
 func (s Slot) runningSince() time.Time {
 	var last time.Time
 	for i := range s.Pod.Containers {

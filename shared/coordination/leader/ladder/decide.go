@@ -102,7 +102,7 @@ func (r Round) late(s Slot, state state, why string) Action {
 	return Action{}
 }
 
-// made reports whether an object was created in this round. API servers report whole seconds.
+// made reports whether an object was created in this round. The API server reports times in whole seconds.
 func (r Round) made(created time.Time) bool {
 	return !created.Before(r.Clock.Start.Truncate(time.Second))
 }

@@ -22,7 +22,7 @@ func deleted(grace int) func(*Pod) {
 	}
 }
 
-// exited sets the exit of a container, relative to the deletion request.
+// exited adds a container that exited at the given time after the deletion request.
 func exited(after time.Duration) func(*Pod) {
 	return func(p *Pod) { p.Containers = []Container{{Exited: &Exit{At: asked.Add(after)}}} }
 }

@@ -11,7 +11,7 @@ import (
 // Job is a Job that creates pods for slots of the group.
 type Job struct {
 	Name, UID string
-	Stage     string // prefix of the stage of its slots
+	Stage     string // prefix of its slots' stage
 	// Generation is the group's generation in which the Job was created.
 	Generation int32
 	// Current means that it belongs to its owner's current attempt and is not being deleted.
