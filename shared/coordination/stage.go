@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Stage is a set of slots: Jobs child Jobs of Pods pods each. Slot names are Prefix-JOB-POD; both indexes start at 0. The manifest
-// in JobSet KEP-876 builds them from the names of the JobSet and the replicatedJob and the two indexes.
+// Stage is a set of slots, one for each pod of its child Jobs. Slot names are Prefix-JOB-POD; both indexes start at 0. The manifest in
+// JobSet KEP-876 builds them from the names of the JobSet and the replicatedJob and the two indexes.
 type Stage struct {
 	Prefix  string
-	Jobs    int64
-	Pods    int64
+	Jobs    int64 // number of child Jobs
+	Pods    int64 // number of pods in each Job
 	Step    int64 // stages of the same step start together; steps are numbered from 0 in start order
 	Release Release
 }

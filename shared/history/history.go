@@ -93,8 +93,8 @@ func (c Cause) String() string {
 	return text
 }
 
-// ReasonOf returns a runtime's reason for the end of a container if it is a single word that adds information to the exit code. Otherwise
-// it returns "".
+// ReasonOf returns a runtime's reason for a container's exit if it is a single word that adds information to the exit code. Otherwise it returns
+// "".
 func ReasonOf(reason string) string {
 	if reason == "Error" || reason == "Completed" || len(strings.Fields(reason)) != 1 {
 		return ""

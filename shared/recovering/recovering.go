@@ -1,5 +1,5 @@
-// Package recovering defines the annotation that a program sets on the object that it manages to announce that it is recovering the
-// workload, so that each fault is handled only once. Kinds with conditions also have a condition.
+// Package recovering defines the annotation by which a program announces, on the object that it manages, that it is recovering the workload. As
+// a result, each fault is handled only once. Kinds with conditions also have a condition.
 //
 //	program at        what it does with the annotation
 //	the same level    sets it with Place, and removes it (Release) once all workers are running or the level has failed
@@ -83,10 +83,9 @@ func Of(annotations map[string]string) (State, bool) {
 // Live reports whether the deadline is in the future.
 func (s State) Live(now time.Time) bool { return now.Before(s.Deadline) }
 
-// Until returns the time until which a program at the given level must leave a workload alone: the latest deadline of any other
-// level that is in progress on one of the workload's objects, from the pod's controller up to the root. A lower level is already
-// handling the fault, and a higher level replaces what this level would repair. The zero time means that no other level is in
-// progress.
+// Until returns the latest deadline of any other level that is in progress on one of the workload's objects, from the pod's controller up to the
+// root. Until then, a program at the given level must leave the workload alone. A lower level is already handling the fault, and a higher level
+// replaces what this level would repair. The zero time means that no other level is in progress.
 func Until(level int, now time.Time, objects ...map[string]string) time.Time {
 	var until time.Time
 	for _, annotations := range objects {

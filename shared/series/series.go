@@ -34,8 +34,8 @@ const (
 
 var all []Metric
 
-// All returns all metrics in the order of their definitions, which is that of the reference documentation: those of several programs, then
-// those of each program by name.
+// All returns all metrics in the order of their definitions, which is also the order in the reference documentation: those of several programs,
+// then those of each program by name.
 func All() []Metric { return all }
 
 func counter(name, help string, labels ...string) Metric {

@@ -92,8 +92,8 @@ func ofEvents(w Workload, known []Entry) []Entry {
 	return list
 }
 
-// podIn returns the pod's name from the note of an ElasticJob's event, and the rest of the note. In some notes, the namespace and a dot
-// precede the name. The names of these pods contain no dots.
+// podIn returns the pod's name from the note of an ElasticJob's event, and the rest of the note. In some notes, the namespace and a dot precede
+// the name. The names of these pods do not contain dots.
 func podIn(note string) (pod, rest string, found bool) {
 	pod, rest, found = strings.Cut(strings.TrimPrefix(note, "Pod: "), " ")
 	pod = strings.TrimSuffix(pod, ":")

@@ -131,8 +131,8 @@ func ofObject(o Object, now time.Time) []Entry {
 	return append(list, ofRecovering(o, list, now)...)
 }
 
-// order returns the time for sorting. Times in a status are in whole seconds, so a reset or the end of the workload is sorted last
-// within its second.
+// order returns the time by which the entry is sorted. Times in a status are in whole seconds, so a reset or the end of the workload is sorted
+// last within its second.
 func (e Entry) order() time.Time {
 	switch e.What {
 	case Reset, Evacuation, Finished, Failed:

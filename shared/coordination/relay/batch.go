@@ -89,8 +89,8 @@ func (h *Hold) Joined(now time.Time, c rounds.Call) {
 // Release makes the held joins due at once.
 func (h *Hold) Release(now time.Time) { h.due = now }
 
-// Due returns the time at which to send the held joins to the store, or the zero time if none are held. members is the number of members
-// that use the relay, including the relay itself.
+// Due returns when to send the held joins to the store, or the zero time if none are held. members is the number of members that use the
+// relay, including the relay itself.
 func (h *Hold) Due(now time.Time, members int) time.Time {
 	if !h.due.IsZero() && len(h.joined) >= members {
 		return now

@@ -109,9 +109,9 @@ func Ask(incarnation string, unit int, s Slot, cause string) Call {
 	return Call{FunctionAsk, []any{incarnation, unit, s.Name, s.Pod, cause}}
 }
 
-// Release fences a pod and handles the death of its instance. cause is recorded in the history; see LostPod. heir is a pod without
-// a slot that is assigned this slot if no other pod holds it by then, with the name of its own slot; zero if there is none. If s
-// has no pod, Release only assigns the slot.
+// Release fences a pod and handles the death of its instance. cause is recorded in the history; see LostPod. heir is a pod without a
+// slot, with the name of its own slot. It is assigned this slot if no other pod holds it by then. heir is zero if there is no such
+// pod. If s has no pod, Release only assigns the slot.
 func Release(t coordination.Token, incarnation string, unit int, s Slot, cause string, heir Slot) Call {
 	args := []any{incarnation, unit, s.Name, s.Pod, formatToken(t), cause}
 	if heir != (Slot{}) {

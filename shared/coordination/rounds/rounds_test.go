@@ -60,8 +60,9 @@ func join(slot int, pod string, entered int, p Past) Call {
 	return Join("i1", 0, 0, entered, Member{Slot: Slot{fmt.Sprint("w-", slot), pod}, ID: pod + ".1", Attempt: 1, Past: p})
 }
 
-// The store is reset to the state in which two of three members had joined. Since then, all three have been running, and the third
-// member's pod was replaced. The other two may hang because of that, so the new pod must not complete the round a second time.
+// The store is reset to the state in which two of three members had joined. By the time of the reset, all three were running, and
+// the third member's pod had been replaced. The other two may hang because of that, so the new pod must not complete the round a
+// second time.
 func TestNewPodJoinsAfterALostStart(t *testing.T) {
 	s := newStore(t, 3)
 	s.call(join(0, "a", 0, Past{Kind: PastNew}))

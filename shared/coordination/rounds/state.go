@@ -69,7 +69,7 @@ func (s State) Runs() bool {
 	return slices.ContainsFunc([]byte(s.marks), func(mark byte) bool { return mark >= '0' && (mark-'0')/markRuns%2 == 1 })
 }
 
-// WithDeath returns the state with a death added that may have left peers hanging, so that another round follows.
+// WithDeath returns the state with an additional death that may have left peers hanging, so that another round follows.
 func (s State) WithDeath() State {
 	if s.marks != "" {
 		s.marks = strconv.Itoa(markDied) + s.marks[1:]

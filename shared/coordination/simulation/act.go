@@ -157,7 +157,7 @@ func (s *server) answer(r *reconciliation, need leader.Need) {
 	}
 }
 
-// readObjects runs in the API server.
+// readObjects executes reads in the API server.
 func (o *orchestrator) readObjects(r *reconciliation, need leader.Need) {
 	reads := &r.o.Reads
 	for _, name := range need.Nodes {
@@ -322,7 +322,7 @@ func toHeir(a leader.Release) string {
 	return fmt.Sprintf(" and gives %s to %s", a.Name, a.Heir.Pod)
 }
 
-// annotatePod runs in the API server.
+// annotatePod annotates the pod in the API server, if the pod still exists.
 func (o *orchestrator) annotatePod(a leader.AnnotatePod) leader.Result {
 	p := o.findPod(a.Pod.UID)
 	if p == nil {
@@ -333,7 +333,7 @@ func (o *orchestrator) annotatePod(a leader.AnnotatePod) leader.Result {
 	return leader.Result{}
 }
 
-// deleteOnce runs in the API server.
+// deleteOnce deletes the pod in the API server, if the pod still exists.
 func (o *orchestrator) deleteOnce(a leader.DeletePod) leader.Result {
 	p := o.findPod(a.Pod.UID)
 	if p == nil {
@@ -367,7 +367,7 @@ type vacancy struct {
 	seenAt time.Duration // when a live read showed that the slot was vacant
 }
 
-// createFor runs in the API server. It creates nothing if the name exists or the Job was deleted.
+// createFor creates the pod in the API server, unless the name exists or the Job was deleted.
 func (o *orchestrator) createFor(r *reconciliation, a leader.CreatePod) leader.Result {
 	v := vacancy{o.findJob(a.Job.UID), a.Slot, r.seen[a.Slot]}
 	name := fmt.Sprintf("%s %v after %s", a.Slot, a.Round, a.Lost)

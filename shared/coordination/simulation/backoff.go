@@ -15,7 +15,7 @@ const (
 	quietPeriod  = 600 * time.Second
 )
 
-// wait returns how long after its exit a container may be restarted, without jitter.
+// wait returns how long a container must wait after its exit before it may be restarted, without jitter.
 func (c *crashLoop) wait(exit time.Duration) time.Duration {
 	if c.entry == 0 || exit-c.granted > quietPeriod {
 		return 0

@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// wrote checks S7 for a write of the JobSet and, for epochs, S9.
+// wrote checks S7 and, for epochs, S9 after a write to the JobSet.
 func (t *truth) wrote(who string, before, after jobSet) {
 	d := t.rounds[roundKey{after.uid, int64(after.epoch.Epoch)}]
 	switch {

@@ -34,7 +34,7 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 	t.checkNeedless(a, id)
 }
 
-// isOthers reports whether the slot of an instance is assigned to another pod.
+// isOthers reports whether an instance's slot is assigned to another pod.
 func (t *truth) isOthers(i *instance) bool {
 	v := t.store.first.view(i.pod.job.owner)
 	return v != nil && v.givenTo(i.slot) != "" && v.givenTo(i.slot) != i.pod.uid

@@ -77,8 +77,8 @@ func (t *truth) tookItself(p *pod, c *instance) bool {
 	return t.losses > 0 && p.name == "" && p.slot == c.slot
 }
 
-// releasedIn reports whether the pod of an instance was released in or after the round in which the instance starts. If it still receives messages
-// from the store, or resumes from a pause, it starts in that round. It is fenced from the next round on.
+// releasedIn reports whether an instance's pod was released in or after the round in which the instance starts. If it still receives messages from
+// the store, or resumes from a pause, it starts in that round. It is fenced from the next round on.
 func (t *truth) releasedIn(c *instance) bool {
 	before, fenced := t.fenced[c.pod.uid]
 	return fenced && !before.less(c.rendezvous)

@@ -123,7 +123,7 @@ func (c *controller) follow(js jobSet) {
 	c.resume(js)
 }
 
-// mayStart reports whether a step of an ordered start may start: all pods of earlier steps are running or have finished.
+// mayStart reports whether a step may start if the steps start in order: all pods of earlier steps must be running or finished.
 func (c *controller) mayStart(js jobSet, step int64) bool {
 	for _, e := range c.entries(js) {
 		if e.Step >= step {

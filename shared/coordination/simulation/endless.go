@@ -80,9 +80,9 @@ func (w *world) goesOn(js *jobSet) string {
 	return fmt.Sprintf("it has not failed although it cannot run: %v", w.culprits)
 }
 
-// checkVerdict checks L9: a JobSet that fails after the faults have ended must report why, and name a culprit. It is checked only then, because a
-// leader that crashes may not have reported anything. If a repair recreates all pods shortly before the round times out, another pod may be the
-// missing one at the end. In that case, the repair's event names the culprit.
+// checkVerdict checks L9: a JobSet that fails after the faults have ended must report why, and name a culprit. Earlier failures are not checked,
+// because a leader that crashes may not have reported anything. If a repair recreates all pods shortly before the round times out, another pod
+// may be the missing one at the end. In that case, the repair's event names the culprit.
 func (t *truth) checkVerdict() {
 	verdict := strings.Join(t.verdict, "; ")
 	named := func(slot string) bool { return strings.Contains(verdict, slot) }

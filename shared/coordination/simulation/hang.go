@@ -9,7 +9,7 @@ import (
 // stepEvery is how often a worker reports progress.
 const stepEvery = 500 * time.Millisecond
 
-// observed returns what the pod's driver reports about an instance. Signs of progress are computed at observation.
+// observed returns what the pod's driver reports about an instance. Signs of progress are computed when the instance is observed.
 func (p *pod) observed(c *instance) worker.Process {
 	w := worker.Process{ID: c.id, Born: c.born, Running: c.running}
 	if !c.running {

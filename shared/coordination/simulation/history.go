@@ -126,8 +126,8 @@ func (w *world) rest() {
 	}
 }
 
-// cleanUp checks L8: a deleted JobSet leaves nothing in the store. One in four histories ends with this check, and every history
-// with forged values does.
+// cleanUp checks L8: a deleted JobSet leaves nothing in the store. One in four histories, and every history with forged values,
+// ends with this check.
 func (w *world) cleanUp() {
 	if w.breach != nil || w.seed%4 != 0 && !w.truth.forged || w.api.current == nil {
 		return

@@ -48,7 +48,7 @@ func (w *world) target(n int) *pod {
 	return present[n%len(present)]
 }
 
-// die ends the running worker of a pod. A worker that is waiting at a barrier has no process that could die.
+// die ends a pod's running worker. A worker that is waiting at a barrier has no process that could die.
 func (p *pod) die(code int64) {
 	if c := p.living(); c != nil && c.lifted {
 		p.exit(c, code)
@@ -204,7 +204,7 @@ var worldFaults = map[Kind]func(*world, Fault){
 	Recreated:     func(w *world, f Fault) { w.recreate(f.Count%2 == 0) },
 }
 
-// breakSilently drops all messages for a while. The subscription detects that by its pings.
+// breakSilently drops all messages for a while. The subscription detects this through its pings.
 func (l *link) breakSilently(d time.Duration) {
 	l.halfOpen = l.now + d
 	if sub := l.subscription(); sub != nil && d > pingEvery {

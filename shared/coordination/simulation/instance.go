@@ -31,7 +31,7 @@ type instance struct {
 	known   bool // the store has recorded its death
 }
 
-// unheard is used for joinedBy if no run of the agent learned of the join.
+// unheard is used for joinedBy if no run of the agent learned about the join.
 const unheard = -1
 
 // rendezvous identifies the round in which a worker meets its peers.

@@ -22,7 +22,7 @@ const relist = time.Second
 // wall returns the time according to the node's clock.
 func (n *node) wall() time.Time { return beginning.Add(n.now + n.skew) }
 
-// nextRelist returns how long it is until the kubelet next lists its containers.
+// nextRelist returns the time until the kubelet next lists its containers.
 func (n *node) nextRelist() time.Duration {
 	return relist - (n.now+relist-n.phase)%relist
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// reconciliation is a reconcile of the leader in progress.
+// reconciliation is a leader's reconcile in progress.
 type reconciliation struct {
 	js    jobSet
 	o     leader.Observation

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// orchestrator is one of two processes, one of which leads. Like jobset-controller/internal/orchestrator, it runs the shipped
-// leader.Decide on its observations, reads what the plans need and executes their actions.
+// orchestrator is one of two processes, only one of which leads. Like jobset-controller/internal/orchestrator, it runs the
+// shipped leader.Decide on its observations, reads what the plans need and executes their actions.
 type orchestrator struct {
 	process
 	random random
@@ -18,7 +18,7 @@ type orchestrator struct {
 	sub    *subscription
 
 	leading bool
-	since   time.Duration // since when it has been leading
+	since   time.Duration // when it began to lead
 	token   coordination.Token
 	renewed time.Duration // when this process last renewed the Lease
 	seen    lease         // the Lease as last read
@@ -84,7 +84,7 @@ func (o *orchestrator) elect() {
 	})
 }
 
-// tryLease runs in the API server.
+// tryLease acquires or renews the Lease in the API server, if possible.
 func (o *orchestrator) tryLease() error {
 	l := &o.api.lease
 	if o.seen != *l {

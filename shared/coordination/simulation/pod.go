@@ -195,7 +195,7 @@ func (p *pod) exit(c *instance, code int64) {
 	}
 }
 
-// forgets makes the agent of the pod crash and lose its file.
+// forgets makes the pod's agent crash and lose its file.
 func (p *pod) forgets() {
 	p.forgot = true
 	p.volume = newVolume()

@@ -470,7 +470,7 @@ func TestKnownGaps(t *testing.T) {
 			s.world.lose(p, true)
 			s.until(10*time.Second, "its worker runs in round 1 (if not, the gap is closed)", func() bool { c := p.living(); return c != nil && c.lifted && c.rendezvous.round == 1 })
 		},
-		// A repair releases a pod because its slot is missing. In the meantime, the worker has joined and the group is running.
+		// A repair releases a pod because its slot is missing. By then, the worker has joined and the group is running.
 		"a repair may stop a worker that has just joined": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(0).die(1)
@@ -489,7 +489,7 @@ func TestKnownGaps(t *testing.T) {
 	}
 }
 
-// forgets makes a pod's agent crash and lose its startup file, and makes the clock of its node jump.
+// forgets makes a pod's agent crash and lose its startup file, and makes its node's clock jump.
 func (s *scene) forgets(p *pod, jump time.Duration) {
 	p.node.skew += jump
 	p.forgets()

@@ -14,7 +14,7 @@ func (w *world) resizeSpares(f Fault) {
 	w.note("user", "changes the number of spares by %d", w.api.current.spares)
 }
 
-// wantsSpares returns the number of pods that the Job of spares should have.
+// wantsSpares returns the number of pods that the spare Job should have.
 func (j *job) wantsSpares() int {
 	for _, e := range j.entries(*j.api.current) {
 		if e.Name == j.entry.Name {
@@ -24,7 +24,7 @@ func (j *job) wantsSpares() int {
 	return 0
 }
 
-// usedSpares returns the number of seats that a Job of spares must keep, so that no pod with an assigned slot is deleted.
+// usedSpares returns the number of seats that a spare Job must keep, so that no pod with an assigned slot is deleted.
 func (j *job) usedSpares() int {
 	used := 0
 	for i, s := range j.seats {
@@ -37,7 +37,7 @@ func (j *job) usedSpares() int {
 	return used
 }
 
-// resizeSpares makes the Jobs of spares follow the JobSet. The pods are read a moment before the Job is written, so the leader may assign a slot to a
+// resizeSpares resizes the spare Jobs to match the JobSet. The pods are read a moment before the Job is written, so the leader may assign a slot to a
 // spare in between.
 func (c *controller) resizeSpares(js jobSet) {
 	for _, j := range c.current(js) {

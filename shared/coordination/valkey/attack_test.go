@@ -365,7 +365,7 @@ func (s *siege) flood(n, batch int, value string) {
 	}
 }
 
-// cutOff does what the leader does with a member that uses too much memory.
+// cutOff does what the leader does to a member that uses too much memory.
 func (s *siege) cutOff() {
 	s.Helper()
 	if err := errors.Join(s.leader.DropUser(s.Context(), uid), s.leader.Drop(s.Context(), uid)); err != nil {

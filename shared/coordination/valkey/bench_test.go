@@ -74,7 +74,7 @@ func all(b *testing.B, size int64, call func(slot int64) error) {
 	wg.Wait()
 }
 
-// BenchmarkRepeatedJoin repeats a join, to measure what a member costs the store inside a function.
+// BenchmarkRepeatedJoin repeats a join, to measure how long the store spends on each member within a function.
 func BenchmarkRepeatedJoin(b *testing.B) {
 	for _, slots := range []int{100, 5000} {
 		for _, batch := range []int{1, 10, 100} {

@@ -27,8 +27,8 @@ const handshakeTimeout = 30 * time.Second
 const silenceLimit = 6 * time.Second
 
 // listening makes the kernel detect within a few seconds that the peer of an idle subscription is gone. Unlike pings, this costs the
-// store's process nothing: pings from thousands of idle agents took most of its time. Pings are only needed to detect a store that
-// hangs. calling is the same for a pooled connection, which needs it only during a handshake.
+// store's process nothing: pings from thousands of idle agents would take up most of its time. Pings are only needed to detect a
+// store that hangs. calling is the same for a pooled connection, which needs it only during a handshake.
 var (
 	listening = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
 	calling   = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: time.Second, Count: 3}

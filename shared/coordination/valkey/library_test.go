@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// earlier is a library of this protocol version with other code.
+// earlier is a library of this protocol version with different code.
 const earlier = "#!lua name=holdfast" + rounds.Version + "\nredis.register_function('hf" + rounds.Version + "_old', function() return 1 end)"
 
 func TestLibraryIsLoadedOnceAndReplacedIfItDiffers(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// The test does everything that a leader and members do, as their users.
+// The test makes every call that leaders and members make, with their store users.
 func TestRulesAreSufficient(t *testing.T) {
 	server := newGuardedServer(t)
 	leader := server.as(t, "leader", leaderPassword, patient)

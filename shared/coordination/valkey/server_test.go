@@ -152,7 +152,7 @@ func (s *server) load(dump map[string]string) {
 	}
 }
 
-// clients counts the connections for which the line in CLIENT LIST contains a word.
+// clients counts the connections whose line in CLIENT LIST contains a word.
 func (s *server) clients(word string) int {
 	s.t.Helper()
 	n := 0

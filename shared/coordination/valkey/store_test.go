@@ -85,7 +85,7 @@ func (c *club) join(attempt int64) rounds.Level {
 	return now
 }
 
-// The test takes a group through its life, as the leader and the agents do.
+// The test takes a group through its whole life cycle, acting as the leader and the agents.
 func TestGroupOnARealServer(t *testing.T) {
 	c := newClub(t)
 	if why := c.lead(); why != group.Opens {
@@ -188,7 +188,7 @@ func TestEarlierLeaderIsRejected(t *testing.T) {
 	}
 }
 
-// Invalid data instead of a group is reported, and the leader can replace it.
+// If a key contains invalid data instead of a group, this is reported, and the leader can replace the data.
 func TestLeaderReplacesAForeignGroup(t *testing.T) {
 	for name, spoil := range map[string][]any{
 		"text in the state":       {"SET", rounds.KeysOf(uid).State(), "nonsense"},

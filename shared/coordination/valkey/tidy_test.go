@@ -117,7 +117,7 @@ func tidyMeanwhile(t *testing.T, store *Store) {
 	t.Cleanup(func() { stop(); <-ended })
 }
 
-// After a store was reset to an earlier state, it has a table of a later round, and the members return to that round.
+// A store that was reset to an earlier state may have a table of a later round, to which the members return.
 func TestTidyKeepsTablesOfLaterRounds(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)

@@ -124,7 +124,7 @@ func TestAgentReadsARotatedPasswordFromItsFile(t *testing.T) {
 	}
 }
 
-// For agents, this is an outage and never an order. It ends once the leader has restored the server's users.
+// To agents, a server without its users is an outage and never an order. It ends once the leader has restored the server's users.
 func TestServerWithoutItsUsersIsUnreachable(t *testing.T) {
 	server := newGuardedServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	leader := server.leader(t)

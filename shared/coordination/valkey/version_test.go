@@ -52,7 +52,7 @@ func TestLeaderKeepsAStoreOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// The rules of the agent's user were written by the leader of the other version.
+// A leader of the other version has written the access rules of the agent's user.
 func TestAgentRejectsAStoreOfAnotherVersion(t *testing.T) {
 	for version, library := range otherLibraries {
 		server := newServer(t)

@@ -120,7 +120,7 @@ func (w *watch) await(operation func(), failed <-chan error, cancel func()) erro
 	}
 }
 
-// answerLimit is how long the store may take before it counts as lost.
+// answerLimit returns how long the store may take to answer before it counts as lost.
 func (w *watch) answerLimit() time.Duration { return 2 * w.store.options.Timeout }
 
 // readAgain reads on existing connections.

@@ -56,7 +56,7 @@ func (s *State) adoptAnswer(now rounds.Level) {
 	s.adoptMessage(now)
 }
 
-// fence makes the agent stop all its activity.
+// fence makes the agent stop all activity.
 func (s *State) fence(why string) {
 	s.fenced = true
 	s.log(warning, "this pod no longer holds its slot; the agent is no longer reporting", "reason", why)

@@ -48,7 +48,7 @@ func (s *State) waitForGroup() {
 	}
 }
 
-// way is one of the two ways in which the agent uses the store.
+// way is one of the two ways in which the agent uses the store: calls and the Watch.
 type way int
 
 const (
@@ -56,7 +56,8 @@ const (
 	viaWatch
 )
 
-// trouble records a problem with one way. Each problem is logged only once until it changes, even if it affects both ways.
+// trouble records a problem with calls or with the Watch. Each problem is logged only once until it changes, even if it affects
+// both.
 func (s *State) trouble(w way, err error) {
 	kind, message, level := s.explain(err)
 	known := s.troubles[viaCall] == kind || s.troubles[viaWatch] == kind
@@ -66,7 +67,7 @@ func (s *State) trouble(w way, err error) {
 	}
 }
 
-// noTrouble records that one way works.
+// noTrouble records that calls work, or that the Watch does.
 func (s *State) noTrouble(w way) {
 	before := s.troubles
 	s.troubles[w] = ""

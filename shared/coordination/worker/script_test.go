@@ -139,8 +139,7 @@ func config(barrier bool, change ...func(*Config)) Config {
 	return c
 }
 
-// expect applies the moments in before, which bring the worker into a state, and then compares the actions of the other moments
-// with want.
+// expect applies the moments in before to set up the worker, and then compares the actions of the other moments with want.
 func expect(t *testing.T, s *State, before []moment, moments []moment, want string) {
 	t.Helper()
 	play(s, false, before...)

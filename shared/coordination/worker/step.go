@@ -30,7 +30,7 @@ func (s *State) decide() {
 	s.callNext()
 }
 
-// NextTick returns the time at which a Tick is due, or false if none is needed before the next event.
+// NextTick returns when a Tick is due, or false if none is needed before the next event.
 func (s *State) NextTick() (time.Time, bool) { return s.next, !s.next.IsZero() }
 
 // Settled reports whether nothing is left to report.

@@ -106,7 +106,7 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// waiting makes instance "a", of a driver with a barrier, join round 0 of a forming group.
+// waiting makes instance "a" join round 0 of a forming group. The driver has a barrier.
 var waiting = []moment{observed(), observed("a@10"), read("i1/1.0 A 0/0 #1"), reply("J", "i1/1.0 A 0/0 #2")}
 
 func TestBarrier(t *testing.T) {

@@ -14,7 +14,7 @@ type Kind string
 
 // Kinds of blocks.
 const (
-	// Commands are commands to be typed by the reader. If they have a prompt, they may be followed by their output.
+	// Commands are commands for the reader to type. If they have a prompt, they may be followed by their output.
 	Commands Kind = "commands"
 	// Config is YAML or JSON, or a fragment of it.
 	Config Kind = "config"
@@ -33,7 +33,7 @@ type Block struct {
 type Command struct {
 	Line int
 	Text string
-	// Words are the words of the line as split by a shell, without performing substitutions.
+	// Words are the words of the line as a shell would split it, without substitutions.
 	Words []string
 }
 

@@ -191,7 +191,7 @@ func (c *client) forget(number string) {
 	delete(c.waiting, number)
 }
 
-// ask sends a request and passes the fields that follow the error in the answer to parse. If the answer is unreadable, it ends the
+// ask sends a request and calls parse with the fields after the error in the answer. If the answer is unreadable, it ends the
 // connection. If the relay could not reach the store, the link records that.
 func (c *client) ask(ctx context.Context, build func(number string) message, parse func(message) error) error {
 	m, err := c.request(ctx, build)

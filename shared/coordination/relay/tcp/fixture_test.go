@@ -139,7 +139,7 @@ func (b *backend) member(t *testing.T, n int) *member {
 	return m
 }
 
-// idleMember returns a member that does not watch: nothing but the test changes it.
+// idleMember returns a member that does not watch, so that only the test changes its state.
 func (b *backend) idleMember(t *testing.T, n int) *member {
 	t.Helper()
 	m := &member{t: t, n: n, own: rounds.Slot{Name: fmt.Sprint("js-w-0-", n), Pod: fmt.Sprint("pod", n)}, done: make(chan struct{})}
@@ -190,7 +190,7 @@ func (m *member) awaitRound(round int64) {
 	})
 }
 
-// watches returns the number of its stores that the member is watching.
+// watches returns how many of its stores the member is watching.
 func (m *member) watches() (n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -246,8 +246,8 @@ func (p *peer) write() {
 	}
 }
 
-// probeRelay makes the kernel of a member detect within a few seconds that the relay is gone. A relay can take longer to detect that a member is
-// gone: until then, it only holds joins for it.
+// probeRelay makes a member's kernel detect within a few seconds that the relay is gone. A relay can take longer to detect that a member is
+// gone: until then, it merely holds the other members' joins.
 var (
 	probeRelay  = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
 	probeMember = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: time.Second, Count: 3}

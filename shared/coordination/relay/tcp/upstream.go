@@ -46,11 +46,11 @@ type upstream struct {
 	wake  chan struct{} // buffer of one
 
 	mu      sync.Mutex
-	members int // that use the relay, including the relay itself
+	members int // number of members that use the relay, including the relay itself
 	joins   relay.Batch[joining]
 	hold    relay.Hold
 	looks   []looking
-	due     time.Time // of the looks; zero if there are none
+	due     time.Time // when the looks are due; zero if there are none
 }
 
 // joining is a member that is waiting for the answer to its join.
@@ -128,7 +128,7 @@ func (u *upstream) run(ctx context.Context) {
 // idle is how long to wait if there are no requests. Each request wakes run.
 const idle = time.Hour
 
-// take removes and returns the requests that are due. If none are, wait is the time until some are.
+// take removes and returns the requests that are due. If none is due, wait is the time until the next one is.
 func (u *upstream) take(now time.Time) (call rounds.Call, joins []joining, looks []looking, wait time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -150,8 +150,8 @@ func (u *upstream) take(now time.Time) (call rounds.Call, joins []joining, looks
 	return call, joins, looks, wait
 }
 
-// join sends the joins of several members in one call. If an invalid value of one member makes the whole call fail, each join is
-// retried separately.
+// join sends the joins of several members in one call. If an invalid value from one member makes the whole call fail, each join
+// is retried separately.
 func (u *upstream) join(ctx context.Context, call rounds.Call, who []joining) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -96,7 +96,8 @@ func (w *watch) endServer() {
 	}
 }
 
-// watchStore watches the store until it has connected to a relay, which it returns. first reports whether the Watch has just begun.
+// watchStore watches the store until it has connected to a relay, and returns that connection. first means that the Watch has just
+// begun.
 func (w *watch) watchStore(ctx context.Context, first bool) (found *client) {
 	store, err := w.direct()
 	if err != nil {

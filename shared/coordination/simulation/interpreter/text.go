@@ -27,8 +27,8 @@ func number(l *lua.LState) int {
 	return 1
 }
 
-// format implements string.format for %s and %d, which is all that the functions use. The interpreter's own version takes a fifth
-// of the time of a call.
+// format implements string.format for %s and %d, which is all that the functions use. The interpreter's own version takes up a
+// fifth of each call.
 func format(l *lua.LState) int {
 	var text []byte
 	arg := 1
