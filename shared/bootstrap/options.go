@@ -254,7 +254,7 @@ func (p *Problems) webhooks(o *Options) {
 	p.When(c.SecretName == "", "internalCertManagement.webhookSecretName is empty")
 }
 
-// minimumLease is the shortest lease duration for which a slow API server does not cause a leader change.
+// minimumLease is the shortest lease duration at which a slow API server does not cause a leader change.
 const minimumLease = 3 * time.Second
 
 func (p *Problems) leader(l Leader) {

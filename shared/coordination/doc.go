@@ -1,6 +1,6 @@
 // Package coordination defines the types and errors that all parts of the group protocol for in-place restarts (JobSet KEP-876)
-// share. With this protocol, N agents agree, through a store, on how often their group has restarted and which workers must
-// restart now.
+// share. With this protocol, N agents agree through a store on how often their group has restarted and which workers must restart
+// now.
 //
 // # The idea
 //

@@ -102,7 +102,7 @@ func TestParseSkipsInvalidLines(t *testing.T) {
 	}
 }
 
-// Whatever a name contains, it stays within its line, and parsing any text terminates.
+// Any name stays within its line, and parsing any text terminates.
 func TestParseForeignTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const letters = "ab:{} \n[]-.0,\""

@@ -66,7 +66,7 @@ func TestInvalidValues(t *testing.T) {
 	}
 }
 
-// The slot of an agent identifies both the worker and its pod, so that nothing meant for one pod reaches another.
+// The slot of an agent identifies both the worker and its pod, so that messages for one pod never reach another.
 func TestNames(t *testing.T) {
 	member := Member(12, pod)
 	if back := MemberOf(Slot(member)); back != member {

@@ -167,7 +167,7 @@ var (
 		"Time in seconds from the last failure on the nodes that a replacement pod avoids until the pod is scheduled. Pods created more than 15 minutes after the failure are not counted.").of(Rescheduler)
 )
 
-// Metrics of the scheduler plugin, served with those of the scheduler.
+// Metrics of the scheduler plugin, served with the scheduler's metrics.
 var (
 	ExclusionsIgnored = counter("holdfast_pod_rescheduling_exclusions_ignored_total",
 		"Scheduling attempts that ignored the exclusions of a pod, by reason.", "reason").of(Scheduler)

@@ -44,9 +44,9 @@ func ofGroup(o Object) []Entry {
 	return append(list, ends(o, "Completed", "Complete")...)
 }
 
-// numberRestarts numbers the counted entries backwards, starting from the object's count. If the history is complete, the count is
-// limited to the number of entries, because the failure that exceeded the budget has no entry. Early failures, before the group had
-// formed, have no entry either.
+// numberRestarts numbers the counted entries backwards, starting from the object's count. If the history is complete, the count is limited to
+// the number of entries, because the failure that exceeded the budget has no entry. Failures before the group formed do not have an entry
+// either.
 func numberRestarts(entries []history.Entry, charged, early int32, whole bool) []int32 {
 	numbers := make([]int32, len(entries))
 	n := charged

@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// Observe returns all containers of the worker, including exited ones. An error says what an operator can do about it.
+// Observe returns all containers of the worker, including exited ones. Its errors say how an operator can fix the
+// problem.
 func (c *Client) Observe(ctx context.Context) (worker.Observed, error) {
 	o, err := c.observe(ctx)
 	if err != nil {

@@ -130,7 +130,8 @@ func TestWatchPollsSeldomWhileEventsArrive(t *testing.T) {
 	}
 }
 
-// TestASlowConsumerDoesNotBlockTheStream sends more events than any buffer holds while nothing observes the worker.
+// TestASlowConsumerDoesNotBlockTheStream sends more events than any buffer can hold while the worker is not being
+// observed.
 func TestASlowConsumerDoesNotBlockTheStream(t *testing.T) {
 	r := fakecri.New("pod", "worker")
 	c := serve(t, r, time.Hour)

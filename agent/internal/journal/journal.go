@@ -41,7 +41,7 @@ func Terminate(path, message string) {
 	io.WriteString(f, message+"\n") //nolint:errcheck // there is nowhere left to report the error
 }
 
-// LastLines is how long a program waits for its last log lines to be written before it exits.
+// LastLines is how long an exiting program waits for its last log lines to be written.
 const LastLines = 100 * time.Millisecond
 
 // End reports the error with which a program ends, if any, in the log and in the container's termination message. It

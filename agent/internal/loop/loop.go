@@ -186,7 +186,7 @@ type Parts struct {
 	Driver  Driver
 	Watcher Watcher
 	Barrier Barrier // nil for a driver without one
-	// Report is called after each observation of the worker. problem says why it failed, or is empty.
+	// Report is called after each observation of the worker. problem says why the observation failed, or is empty.
 	Report func(problem string)
 	Store  rounds.Members
 	Log    *slog.Logger

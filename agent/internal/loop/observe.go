@@ -91,7 +91,7 @@ func (l *loop) updated(o rounds.Observation) {
 	l.post(worker.Updated{Observation: o})
 }
 
-// read observes the group when the core requests it, until the store replies.
+// read reads the state of the group when the core requests it, and retries until the store replies.
 func (l *loop) read() {
 	for {
 		ctx, cancel := context.WithTimeout(l.work, callTimeout)

@@ -122,7 +122,7 @@ const (
 	// killPatience is how long killed processes may take to die. During that time the kernel releases memory and
 	// devices. A process that hangs in a driver never dies.
 	killPatience = 25 * time.Second
-	// killAgain is the interval between scans for processes that were forked during the kill.
+	// killAgain is the interval between scans for processes that were forked while the tree was being killed.
 	killAgain = 200 * time.Millisecond
 )
 

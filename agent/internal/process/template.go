@@ -188,7 +188,7 @@ type request struct {
 	Parent int               `json:"parent"`
 }
 
-// fork makes the template start a program, and returns the PID of that program, which is then a child of this process.
+// fork makes the template start a program, and returns the program's PID. The program is then a child of this process.
 func (t *template) fork(s Spec) (pid int, err error) {
 	q := request{Args: s.Args[1:], Env: map[string]string{}, Parent: os.Getpid()}
 	for _, v := range s.Env {

@@ -80,7 +80,7 @@ func TestEnv(t *testing.T) {
 	}
 }
 
-// TestDamagedFiles flips, deletes and inserts bytes. Whatever Decode accepts must be within its valid range.
+// TestDamagedFiles flips, deletes and inserts bytes. Every value that Decode accepts must be within its valid range.
 func TestDamagedFiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	refused := 0

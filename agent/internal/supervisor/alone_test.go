@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// left returns a group of two running workers without an orchestrator or a store.
+// left returns a group of two running workers that have lost both the orchestrator and the store.
 func left(t *testing.T, limit time.Duration) (*group, map[string]int) {
 	t.Helper()
 	store := memory.New(time.Now)

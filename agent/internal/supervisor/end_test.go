@@ -144,8 +144,8 @@ func (p *pod) volume() string {
 	return p.config.StartupDir
 }
 
-// The kubelet restarts a container after its supervisor has died with all its processes. The new supervisor joins the
-// current round of its group.
+// The kubelet restarts a container after its supervisor has died with all its processes. The new supervisor joins its
+// group's current round.
 func TestARestartedContainerJoinsTheRound(t *testing.T) {
 	for name, volume := range map[string]bool{"with a startup volume": true, "without one": false} {
 		t.Run(name, func(t *testing.T) {

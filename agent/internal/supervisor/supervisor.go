@@ -79,7 +79,7 @@ func (s *Supervisor) begin() {
 	s.notify()
 }
 
-// notify makes the loop observe again. It never blocks, because one pending notification is enough.
+// notify makes the loop observe the worker again. It never blocks, because one pending notification is enough.
 func (s *Supervisor) notify() {
 	select {
 	case s.changed <- struct{}{}:

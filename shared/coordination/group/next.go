@@ -222,8 +222,8 @@ func (p planner) resume() (rounds.State, bool) {
 	return p.begin(s.Round, p.entered()), s.Phase == rounds.Closed && !p.want.Suspended
 }
 
-// resize makes all members join again. Once all have joined, another round opens if some workers of a unit are already running
-// while others are new, or if a worker has died in the meantime.
+// resize makes all members join again. Once all have joined, another round opens if some workers of a unit are already running while
+// others are new, or if a worker has died.
 func (p planner) resize() (rounds.State, bool) {
 	s := p.stored.State
 	next := p.begin(s.Round, p.entered())

@@ -133,7 +133,7 @@ func TestFinishedWorkersThatCannotRunAgain(t *testing.T) {
 	}
 }
 
-// The peers of a dead worker may hang, whatever the new size of the group.
+// A dead worker's peers may hang, regardless of the group's new size.
 func TestDeathIsKeptInAResize(t *testing.T) {
 	s := stored(t, wanted(), func(o *rounds.Stored) {
 		o.State.Started = 0

@@ -99,7 +99,7 @@ func (o *Observation) Record(m *Memory, a Action, r Result) {
 	}
 }
 
-// conclude sets the results of a plan that has no reads or actions left.
+// conclude sets the results of a plan without further reads or actions.
 func (p *planner) conclude() {
 	p.plan.Group = p.group
 	switch {

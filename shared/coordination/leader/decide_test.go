@@ -314,7 +314,8 @@ func TestLostSlotIsReadOncePerReconcile(t *testing.T) {
 	}
 }
 
-// A second pod is waiting for a slot whose worker has finished or is still running. The holder is released only if it is lost.
+// A second pod is waiting for a slot, and the holder's worker has finished or is still running. The holder is released only if it
+// is lost.
 func TestHolderIsReleasedOnlyIfItIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		holder *workload.Pod // the holder's pod in the API server
@@ -460,7 +461,7 @@ func TestRestartThatTimesOutLeadsToARecreation(t *testing.T) {
 	if third := s.decide(); third.Rule != "group" {
 		t.Fatalf("third %+v", third)
 	}
-	s.Stored, s.Owner.Wanted = nil, nil // nothing but the Jobs is needed
+	s.Stored, s.Owner.Wanted = nil, nil // only the Jobs are needed
 	last := s.decide()
 	if a, is := last.Actions[0].(DeleteJob); !is || last.Rule != "stale Jobs" || a.Job.Name != "js-w-0" {
 		t.Fatalf("last %+v", last)

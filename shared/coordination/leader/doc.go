@@ -1,6 +1,6 @@
 // Package leader decides what the orchestrator does next about one group. It does no I/O and uses no Kubernetes types: the
-// orchestrator and the simulation fill the same Observation and execute the same Plan. Decide changes nothing but the Memory
-// passed to it.
+// orchestrator and the simulation fill the same Observation and execute the same Plan. Decide changes only the Memory passed to
+// it.
 //
 //	observe: owner, Jobs, pods, store --> Observation --> Decide --> Plan
 //	                                          ^                       |

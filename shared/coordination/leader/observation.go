@@ -150,8 +150,8 @@ type podIndex struct {
 	newest map[string]*workload.Pod
 }
 
-// index returns the index of the pods. It is built once, on first use, because the pods are listed once per reconcile. A pod that
-// was just lost counts as the newest pod of its slot until there is a newer one.
+// index returns the pod index. It is built once, on first use, because the pods are listed once per reconcile. A pod that was just
+// lost counts as the newest pod of its slot until there is a newer one.
 func (o *Observation) index() *podIndex {
 	if o.pods == nil {
 		o.pods = &podIndex{make(map[string][]*workload.Pod, len(o.Pods)), make(map[string]*workload.Pod, len(o.Pods))}

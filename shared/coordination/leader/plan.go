@@ -34,8 +34,8 @@ type Plan struct {
 	Resync time.Duration // when to plan again if no event arrives earlier; 0 if not needed
 }
 
-// Need lists what must be read before planning can continue. After objects have been read, the group is read again, so that a
-// leader that has been replaced in the meantime does not act on them.
+// Need lists what must be read before planning can continue. After objects have been read, the group is read again, so that a leader
+// that has since been replaced does not act on them.
 type Need struct {
 	Missing  []int // units
 	Holders  []string

@@ -54,7 +54,7 @@ func (p *planner) form() {
 	}
 }
 
-// formingStep is a step of the group in the form that package forming needs.
+// formingStep is a step of the group as package forming needs it.
 type formingStep struct {
 	forming.Step
 	number int64
@@ -65,7 +65,7 @@ type formingStep struct {
 
 func (f *formingStep) nameAfter() time.Duration { return min(namedAfter, f.Period/3) }
 
-// formingSteps returns, in order, the steps that have not entered and for whose workers the group is still waiting.
+// formingSteps returns, in order, the steps that have not entered and whose workers the group is still waiting for.
 func (p *planner) formingSteps() []formingStep {
 	var steps []formingStep
 	memory := p.memory.formation.in(p.group.Level)

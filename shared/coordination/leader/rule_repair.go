@@ -42,7 +42,7 @@ func (p *planner) repair() {
 	}
 }
 
-// ladder returns the restart in progress in the form that package ladder needs.
+// ladder returns the restart in progress as package ladder needs it.
 func (p *planner) ladder() ladder.Round {
 	return ladder.Round{
 		Clock: *p.clock, Now: p.now,

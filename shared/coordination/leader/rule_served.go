@@ -14,8 +14,8 @@ func (p *planner) claim() {
 	}
 }
 
-// follow opens the next epoch after a controller without epochs has recreated or suspended the group, because pods that end for
-// that reason have not failed.
+// follow opens the next epoch after a controller without epochs has recreated or suspended the group. Pods that end for that
+// reason have not failed.
 func (p *planner) follow() {
 	o := &p.Owner
 	if o.Served == nil || p.wanted == nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // keepGiven keeps the assignment of slots in the store and in the pods' annotations consistent. If the store has lost an assignment, the leader
-// makes it again. If another pod has taken the slot in the meantime, or the slot no longer exists, the leader fences and deletes the pod.
+// makes it again. If another pod has since taken the slot, or the slot no longer exists, the leader fences and deletes the pod.
 func (p *planner) keepGiven() {
 	if p.wanted == nil || !p.wanted.Barrier || !p.current() || p.group.Level.Phase != rounds.Active {
 		return

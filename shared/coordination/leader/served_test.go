@@ -287,7 +287,7 @@ func TestEpochRecordsTheNewestEarlierPod(t *testing.T) {
 	}
 }
 
-// None of these rules does anything for an owner whose controller opens epochs.
+// None of these rules apply to an owner whose controller opens epochs.
 func TestRulesForServedOwnersIgnoreOthers(t *testing.T) {
 	s := settled(func(s *scene) {
 		unprepared(s)
@@ -304,7 +304,7 @@ func TestRulesForServedOwnersIgnoreOthers(t *testing.T) {
 	}
 }
 
-// Before and after the group has run, an event says which objects have no agents and what happens to them.
+// Whether or not the group has run yet, an event says which objects have no agents and what happens to them.
 func TestEventNamesWhatHasNoAgents(t *testing.T) {
 	for name, c := range map[string]struct {
 		in     *scene

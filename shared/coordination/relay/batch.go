@@ -72,7 +72,7 @@ const holdLimit = 50 * time.Millisecond
 type Hold struct {
 	round  string
 	joined map[string]bool // members that have joined the round
-	due    time.Time       // when to send what is held, at the latest; zero if nothing is held
+	due    time.Time       // latest time to send the held joins; zero if none are held
 }
 
 // Joined records a join that the relay holds from now on.
@@ -86,7 +86,7 @@ func (h *Hold) Joined(now time.Time, c rounds.Call) {
 	}
 }
 
-// Release makes the held joins due at once.
+// Release makes the held joins due immediately.
 func (h *Hold) Release(now time.Time) { h.due = now }
 
 // Due returns when to send the held joins to the store, or the zero time if none are held. members is the number of members that use the

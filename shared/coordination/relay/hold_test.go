@@ -32,7 +32,7 @@ func TestJoinsAreHeldUntilAllMembersHaveJoined(t *testing.T) {
 	due(at(2*time.Second), at(2*time.Second+holdLimit))
 	h.Joined(at(2*time.Second), joinOf(2, 2)) // the last join of the round, after the first was sent
 	due(at(2*time.Second), at(2*time.Second))
-	h.Sent(at(2*time.Second), true) // what did not fit into the call is due at once
+	h.Sent(at(2*time.Second), true) // what did not fit into the call is due immediately
 	due(at(2*time.Second), at(2*time.Second))
 }
 

@@ -42,7 +42,7 @@ type Call struct {
 // Past is what a member remembers but the store may have lost.
 type Past struct {
 	Kind PastKind
-	// MoreEntered means that the member knows of more entered units than the level has, so the store has lost data.
+	// MoreEntered means that the member knows of more entered units than the level shows, so the store has lost data.
 	MoreEntered bool
 }
 

@@ -62,7 +62,7 @@ func ParseLine(text string) (Line, error) {
 	return l, nil
 }
 
-// FormatFailure returns the cause of a death in the form in which members report it: words separated by spaces.
+// FormatFailure formats the cause of a death as members report it: as words separated by spaces.
 func FormatFailure(f coordination.Failure) string {
 	return fmt.Sprintf("%s %d %d %s %s %s %d %d", word(f.Kind), f.ExitCode, f.Signal, word(f.Reason), word(f.PodName), word(f.Node), f.FailedAt, f.DetectedAt)
 }

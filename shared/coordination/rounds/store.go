@@ -21,7 +21,7 @@ type Observation struct {
 type Members interface {
 	// Call calls a function. now is the level right after the call.
 	Call(ctx context.Context, group string, c Call) (reply string, now Level, err error)
-	// Observe reads the level and the place of a pod. own names the slot for which the pod was created, or the spare.
+	// Observe reads the level and a pod's place. own names the slot for which the pod was created, or the spare.
 	Observe(ctx context.Context, group string, own Slot) Observation
 	// Watch calls on until ctx ends: after every (re)connection and at intervals with what Observe returns, and in between with
 	// each published level. It reconnects automatically.

@@ -37,7 +37,7 @@ func newAgent(p *pod) *agent {
 	return a
 }
 
-// start begins a run with the content of the volume.
+// start begins a run with the state from the volume.
 func (a *agent) start() {
 	if a.up || a.pod.over {
 		return
@@ -94,7 +94,7 @@ func (a *agent) leave() {
 	}
 }
 
-// poll observes the containers at intervals, in case an event was lost.
+// poll checks the containers at intervals, in case an event was lost.
 func (a *agent) poll() {
 	a.later(pollEvery, func() {
 		a.look()
@@ -102,7 +102,7 @@ func (a *agent) poll() {
 	})
 }
 
-// look observes the containers. It works even if the runtime sends no events.
+// look checks the containers. It works even if the runtime does not send events.
 func (a *agent) look() {
 	if a.pod.born == 0 {
 		return

@@ -105,8 +105,7 @@ func endless(driver Driver) Shape {
 	return s
 }
 
-// absent returns a shape with workers that never start. In-place restarts, repairs, recreations and the forming-timeout fail, one after the
-// other.
+// absent returns a shape with workers that never start. In-place restarts, repairs, recreations and the forming-timeout fail, one after another.
 func absent(driver Driver) Shape {
 	s := shape("absent "+string(driver), workers(driver, 1, 3), append(harmless(driver), chances(30, NeverStarts)...), 3)
 	s.Budget, s.Forming = 2, 2*time.Minute

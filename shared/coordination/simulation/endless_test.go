@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Whatever the leader tries, the store reports only that slot as missing. The forming timeout, which ends the wait, is the
+// No matter what the leader tries, the store reports only that slot as missing. The forming timeout, which ends the wait, is the
 // responsibility of the orchestrator.
 func TestWorkerThatNeverStartsIsNamed(t *testing.T) {
 	for _, driver := range []Driver{CRI, Exec} {

@@ -150,8 +150,8 @@ func (g forger) text(text string) string {
 	return string(b)
 }
 
-// isQuiet reports whether nothing has happened to the JobSet for two minutes. With forged values, this is enough to count as
-// settled, because a forged value remains until it is read and may keep its group from running.
+// isQuiet reports whether the JobSet has had no activity for two minutes. With forged values, this is enough to count as settled,
+// because a forged value remains until it is read and may keep its group from running.
 func (w *world) isQuiet() bool {
 	now := activity{orders: w.truth.orders, instances: len(w.truth.instances)}
 	if js := w.api.current; js != nil {
@@ -170,8 +170,8 @@ type activity struct {
 	orders, instances int
 }
 
-// unforgeable are the invariants that hold whatever a member writes, because they depend only on the leader's decisions and the
-// API. A member that forges values may restart its own group, and the checks do not limit how often.
+// unforgeable lists the invariants that hold regardless of what a member writes, because they depend only on the leader's
+// decisions and the API. A member that forges values may restart its own group, and the checks do not limit how often.
 var unforgeable = []string{"S7", "S8", "S9", "S11", "S15", "S16", "L1", "L7", "L8"}
 
 // holdsStill reports whether an invariant must hold in this history, which may contain forged values.

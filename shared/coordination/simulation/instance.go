@@ -20,7 +20,7 @@ type instance struct {
 	rendezvous rendezvous // rendezvous that it received when it started
 	given      rendezvous // newest round that it has joined
 	assigned   bool
-	joinedBy   int  // run of the agent that reported its join; if the agent crashes before saving, its next run does not know of the join
+	joinedBy   int  // run of the agent that reported its join; if the agent crashes before saving, its next run does not know about the join
 	saved      bool // the round is in its agent's file
 	asked      bool // its agent has asked to join
 

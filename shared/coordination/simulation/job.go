@@ -123,8 +123,8 @@ func (j *job) fill() {
 	j.made = true
 }
 
-// thin keeps only one pod per index: the one that is furthest along or, if there is no difference, the oldest. The other pods are
-// deleted, which does not count as a failure.
+// thin keeps only one pod per index: the pod that is furthest along or, in case of a tie, the oldest. The other pods are deleted,
+// which does not count as a failure.
 func (j *job) thin(s *seat) {
 	living := slices.DeleteFunc(j.living(), func(p *pod) bool { return p.slot != s.slot || p.duplicate || p.deleting })
 	slices.SortStableFunc(living, func(a, b *pod) int { return cmp.Compare(b.phase, a.phase) }) // Running before Pending

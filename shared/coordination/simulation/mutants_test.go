@@ -107,7 +107,7 @@ func losses() Shape {
 	return shape("losses", workers(CRI, 1, 3), kinds, 12)
 }
 
-// lostOften loses pods one after the other, so that their Job's back-off becomes longer than the restart timeout (L2).
+// lostOften loses pods one after another, so that their Job's back-off becomes longer than the restart timeout (L2).
 func lostOften() Shape {
 	s := repairs(CRI)
 	s.Faults, s.Most, s.Timeout = chances(1, PodDeleted), 12, time.Minute

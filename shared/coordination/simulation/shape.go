@@ -36,7 +36,7 @@ type Entry struct {
 	Driver Driver
 	Spares int64 // number of pods without a slot, in a Job of their own; only with the exec driver
 	Step   int64 // its Jobs are created once all pods of earlier steps are running
-	// Release is how long its finished workers are held.
+	// Release is how long finished workers are held.
 	Release coordination.Release
 }
 

@@ -36,7 +36,7 @@ func mixed() []Entry {
 	return []Entry{{Name: "w", Jobs: 1, Pods: 2, Driver: Exec}, {Name: "x", Jobs: 1, Pods: 2, Driver: CRI}}
 }
 
-// steps returns replicatedJobs that start one after the other.
+// steps returns replicatedJobs that start one after another.
 func steps(driver Driver) []Entry {
 	return []Entry{{Name: "w", Jobs: 1, Pods: 1, Driver: Exec}, {Name: "x", Jobs: 1, Pods: 2, Driver: driver, Step: 1}}
 }

@@ -30,7 +30,7 @@ func (c *controller) suspend(js jobSet) {
 	}
 }
 
-// resume resumes the suspended Jobs. It first stops running Jobs of an earlier epoch, because their pods are fenced.
+// resume resumes the suspended Jobs. It first stops any running Jobs of an earlier epoch, because their pods are fenced.
 func (c *controller) resume(js jobSet) {
 	for _, j := range c.current(js) {
 		switch {

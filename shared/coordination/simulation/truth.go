@@ -81,7 +81,7 @@ type step struct {
 	call  rounds.Call // the agent's call
 	pod   *pod        // nil for a call by the leader
 	reply string
-	// repeated means that the call was delivered twice and this answer reaches no one.
+	// repeated means that the call was delivered twice and this answer is discarded.
 	repeated bool
 	// others is the number of other members that joined in the same call.
 	others int

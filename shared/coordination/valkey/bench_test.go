@@ -167,8 +167,8 @@ func (s *server) forge(group string) map[string]rounds.Call {
 }
 
 // BenchmarkForgedData measures the longest time for which a member's call can block the store, given all the data that the member
-// may have stored before. It measures both the duration and the CPU time of the call, because the latter is not affected by other
-// load.
+// may have stored before. It measures both the duration and the CPU time of the call, because other load does not affect the CPU
+// time.
 func BenchmarkForgedData(b *testing.B) {
 	server := newServer(b)
 	mustOpen(b, server.store(b))

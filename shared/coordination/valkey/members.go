@@ -130,7 +130,7 @@ func placeOf(own rounds.Slot, reply *redis.SliceCmd) (*rounds.Place, error) {
 	return &p, nil
 }
 
-// Watch implements rounds.Members. on runs in the caller's goroutine. While it blocks, nothing is received.
+// Watch implements rounds.Members. on runs in the caller's goroutine. No messages are received while it blocks.
 func (s *Store) Watch(ctx context.Context, group string, own rounds.Slot, on func(rounds.Observation)) {
 	w := watch{
 		store: s, channel: rounds.KeysOf(group).Channel(), resync: true,

@@ -13,7 +13,7 @@ type Action interface{ action() }
 // Call calls a function in the store. It is followed by one Answered.
 type Call struct{ rounds.Call }
 
-// Read observes the group. It is followed by an Updated.
+// Read reads the group's state. It is followed by an Updated.
 type Read struct{}
 
 // Prepare asks a driver with a barrier for a new instance that waits to be started. It is followed by an Observed with that

@@ -23,7 +23,7 @@ type instance struct {
 	signs signs // signs of progress
 
 	joined  place     // the round in which its join was confirmed on this connection
-	heldAt  time.Time // when another pod was last found to hold the slot; zero if none was
+	heldAt  time.Time // when another pod was last found to hold the slot; zero if never
 	startAt time.Time // the instance waits until this time; zero if not determined yet
 	startIn int64     // the round that startAt applies to
 

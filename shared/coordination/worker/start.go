@@ -75,8 +75,8 @@ func (s *State) release() {
 	}
 }
 
-// tellRound tells the worker which round an instance belongs to if it starts now, whenever that changes. It precedes an order to
-// stop, so that the next instance finds the new round.
+// tellRound tells the worker which round an instance belongs to if it starts now, whenever that changes. It does so before an order to stop, so
+// that the next instance finds the new round.
 func (s *State) tellRound() {
 	if s.config.Barrier || !s.active() || s.leaving || s.held() != nil {
 		return

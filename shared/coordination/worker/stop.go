@@ -53,7 +53,7 @@ func (s *State) orderStop() {
 	s.do(Stop{i.ID, grace, haste})
 }
 
-// guardAllows limits stops to Config.MaxStops within guardPeriod, whatever the store reports.
+// guardAllows limits stops to Config.MaxStops within guardPeriod, regardless of what the store reports.
 func (s *State) guardAllows() bool {
 	s.stops = slices.DeleteFunc(s.stops, func(t time.Time) bool { return s.now.Sub(t) >= guardPeriod })
 	if len(s.stops) < s.config.MaxStops {

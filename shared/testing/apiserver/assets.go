@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// errNoAssets tells the user how to install the programs. Tests fail with it instead of being skipped.
+// errNoAssets explains how to install the programs. Tests fail with it instead of being skipped.
 var errNoAssets = errors.New("kube-apiserver and etcd not found: run `make prerequisites`, or set HOLDFAST_ENVTEST_ASSETS or KUBEBUILDER_ASSETS to the folder that contains them")
 
 // Program returns the path of a control plane program that `make prerequisites` installs, such as kube-controller-manager.

@@ -36,7 +36,7 @@ func NewRecorder(t testing.TB) *Recorder {
 	return &Recorder{dir, t, conn, path}
 }
 
-// Env returns the environment that tells a worker its role and the recorder's socket.
+// Env returns the environment variables with a worker's role and the recorder's socket.
 func (r *Recorder) Env(role, slot string) []string {
 	return []string{roleVariable + "=" + role, slotVariable + "=" + slot, recorderVariable + "=" + r.path, locksVariable + "=" + r.Dir}
 }

@@ -119,7 +119,7 @@ func TestForgedTimes(t *testing.T) {
 	}
 }
 
-// Whatever the records contain, no phase is negative, the phases add up to the outage, and outages do not overlap.
+// For any records, no phase is negative, the phases add up to the outage, and outages do not overlap.
 func TestPhasesDivideTheOutage(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	moment := func(around int64) int64 {

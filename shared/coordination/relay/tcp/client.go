@@ -231,7 +231,7 @@ func parseJoin(m message) (reply string, now rounds.Level, err error) {
 	return m.field(1), now, err
 }
 
-// observe reads the level and the place of a pod through the relay.
+// observe reads the level and a pod's place through the relay.
 func (c *client) observe(ctx context.Context, own rounds.Slot) (o rounds.Observation) {
 	build := func(number string) message { return message{kindLook, number, own.Name, own.Pod} }
 	o.Err = c.ask(ctx, build, func(m message) (err error) {

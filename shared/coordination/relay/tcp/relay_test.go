@@ -92,7 +92,7 @@ func TestARelayMakesOneCallForAllItsMembers(t *testing.T) {
 	}
 }
 
-// When a relay ends, its members lose only the connection: they switch to the store, and join there.
+// When a relay ends, its members lose only their connection: they switch to the store and join there.
 func TestARelayThatEnds(t *testing.T) {
 	_, all := relayed(t)
 	joinAll(all, 0)
@@ -108,7 +108,7 @@ func TestARelayThatEnds(t *testing.T) {
 	}
 }
 
-// A member leaves a relay that hangs, but not immediately, and sends its join to the store.
+// A member leaves a relay that hangs after a delay, and sends its join to the store.
 func TestARelayThatHangs(t *testing.T) {
 	t.Parallel()
 	_, all := relayed(t)

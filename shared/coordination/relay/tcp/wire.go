@@ -42,7 +42,7 @@ func (m message) field(n int) string {
 
 var errField = errors.New("a field of a relay message contains a tab or a line break")
 
-// line returns the message in the form in which it is sent.
+// line returns the message as it is sent.
 func (m message) line() (string, error) {
 	for _, field := range m {
 		if strings.ContainsAny(field, "\t\n") {

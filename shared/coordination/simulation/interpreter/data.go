@@ -138,7 +138,7 @@ func hsetnx(d data, args []string) any {
 	return hset(d, args[:3])
 }
 
-// set replaces the value of a key, whatever its type.
+// set replaces the value of a key, regardless of its type.
 func set(d data, args []string) any {
 	del(d, args[:1])
 	d.strings[args[0]] = args[1]

@@ -231,7 +231,7 @@ type Dump struct{ data }
 // Dump copies all data.
 func (p *Server) Dump() Dump { return Dump{p.data.clone()} }
 
-// Restore replaces the data with that of a dump.
+// Restore replaces the data with a dump.
 func (p *Server) Restore(d Dump) {
 	writes := p.Writes() + 1
 	p.data = d.clone()
