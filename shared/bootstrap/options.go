@@ -137,7 +137,7 @@ func Defaults() Options {
 	}
 }
 
-// ownNamespace returns the namespace of the pod, or "" outside of a pod.
+// ownNamespace returns the namespace of the pod that this process runs in, or "" outside of a pod.
 func ownNamespace() string {
 	content, _ := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	return cmp.Or(os.Getenv("POD_NAMESPACE"), strings.TrimSpace(string(content)))

@@ -28,7 +28,7 @@ const (
 // Slots returns the number of slots of a stage.
 func (s Stage) Slots() int64 { return s.Jobs * s.Pods }
 
-// Slot returns the name of a slot of the stage.
+// Slot returns the name of a slot in the stage.
 func (s Stage) Slot(job, pod int64) string {
 	return s.Prefix + "-" + strconv.FormatInt(job, 10) + "-" + strconv.FormatInt(pod, 10)
 }

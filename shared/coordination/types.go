@@ -66,7 +66,7 @@ type Record struct {
 	InSyncAt   int64 // when all workers had joined and were started, after the round's pause
 }
 
-// Phase is the phase of a group, as named in conditions and metrics.
+// Phase is a group's phase, as named in conditions and metrics.
 type Phase string
 
 const (

@@ -22,8 +22,8 @@ func (b Budget) Left(charged int32) int32 { return max(0, b.max()-max(0, charged
 
 func (b Budget) max() int32 { return max(0, int32(b)) }
 
-// Charged returns the number of restarts counted against the budget of a group: base before the current epoch, plus one for each round
-// in it. Negative inputs count as 0, and the sum saturates, so that a corrupt value never lowers a count.
+// Charged returns the number of restarts counted against a group's budget: base before the current epoch, plus one for each round in it.
+// Negative inputs count as 0, and the sum saturates, so that a corrupt value never lowers a count.
 func Charged(base int32, round int64) int32 {
 	sum := int64(max(0, base)) + min(max(0, round), math.MaxInt32)
 	return int32(min(sum, math.MaxInt32))

@@ -37,7 +37,7 @@ type Roster struct {
 	Members []string
 }
 
-// Member returns the name of the member with the given worker index and pod UID.
+// Member returns the name for the member with the given worker index and pod UID.
 func Member(index int, pod string) string { return fmt.Sprintf("worker-%d.%s", index, pod) }
 
 // ParseMember is the inverse of Member.
@@ -51,7 +51,7 @@ func ParseMember(name string) (index int, pod string, ok bool) {
 	return index, pod, true
 }
 
-// Stage returns the stage of a member. Finished workers are released, and the others continue without them.
+// Stage returns a member's stage. Finished workers are released, and the others continue without them.
 func Stage(member string, step int64) coordination.Stage {
 	return coordination.Stage{Prefix: member, Jobs: 1, Pods: 1, Step: step, Release: coordination.ReleaseFree}
 }
@@ -141,7 +141,7 @@ type Report struct {
 	Lost []Lost `json:"lost,omitempty"`
 }
 
-// Failure is a failure of a worker that the group has handled.
+// Failure is a worker failure that the group has handled.
 type Failure struct {
 	// At is when the store received the report, in Unix milliseconds.
 	At     int64  `json:"at"`

@@ -151,7 +151,7 @@ func newGroup(t testing.TB, size int64) *group {
 	return g
 }
 
-// worker returns the settings of the pod in slot i.
+// worker returns the settings for the pod in slot i.
 func (g *group) worker(i int, role string) settings {
 	return settings{
 		env: append(g.recorder.Env(role, fmt.Sprint(i)),

@@ -30,7 +30,7 @@ holdfast.progress()
 time.sleep(600)
 `
 
-// warm returns the settings of a pod that runs the script with a warm start.
+// warm returns the settings for a pod that runs the script with a warm start.
 func (g *group) warm(i int, lines string) settings {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -121,8 +121,8 @@ func TestAWarmWorkerHangs(t *testing.T) {
 	}
 }
 
-// TestAWarmSpareHasTheIdentityOfItsSlot assigns the slot of a lost pod to a spare whose template is already running.
-// The worker gets the slot's arguments and variables, not the template's, even after it has been killed once.
+// TestAWarmSpareHasTheIdentityOfItsSlot assigns a lost pod's slot to a spare whose template is already running. The
+// worker gets the slot's arguments and variables, not the template's, even after it has been killed once.
 func TestAWarmSpareHasTheIdentityOfItsSlot(t *testing.T) {
 	g := newGroup(t, 2)
 	var all []*container

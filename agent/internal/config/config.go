@@ -29,7 +29,7 @@ func (p Problems) Error() string {
 	return fmt.Sprintf("cannot start, %d setting(s) to correct:\n  - %s", len(p), strings.Join(p, "\n  - "))
 }
 
-// Config holds the settings of the agent.
+// Config holds the agent's settings.
 type Config struct {
 	Identity
 	Store           Store
@@ -75,7 +75,7 @@ func (c *Config) settings() []*setting {
 	}
 }
 
-// gracePeriod returns the setting of the worker's grace period. The supervisor's default is 0s. A worker that is being
+// gracePeriod returns the setting for the worker's grace period. The supervisor's default is 0s. A worker that is being
 // restarted cannot save any state that its group still agrees on, unless it has announced that it is writing a
 // checkpoint.
 func gracePeriod(into *time.Duration) *setting {
@@ -134,7 +134,7 @@ const (
 	FromOutput = "output"
 )
 
-// Exec holds the settings of the supervisor.
+// Exec holds the supervisor's settings.
 type Exec struct {
 	Identity
 	Store           Store

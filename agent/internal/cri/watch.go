@@ -82,7 +82,7 @@ func (c *Client) read(ctx context.Context, wake func()) (heard bool) {
 	}
 }
 
-// ours reports whether an event may concern the pod. The stream carries the events of the whole node.
+// ours reports whether an event may concern the pod. The stream carries events for the whole node.
 func (c *Client) ours(e *runtime.ContainerEventResponse) bool {
 	uid := e.GetPodSandboxStatus().GetMetadata().GetUid()
 	return uid == c.options.PodUID || uid == ""

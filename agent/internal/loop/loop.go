@@ -157,7 +157,7 @@ func (c *Contact) note(err error) {
 // Age returns the time since the last reply.
 func (c *Contact) Age() time.Duration { return time.Since(time.Unix(0, c.last.Load())) }
 
-// Driver controls the instances of the worker.
+// Driver controls the worker's instances.
 type Driver interface {
 	// Observe returns all instances, including dead ones. It is never called concurrently.
 	Observe(context.Context) (worker.Observed, error)
@@ -177,11 +177,11 @@ type Watcher interface {
 type Barrier interface {
 	// Prepare makes the next instance wait at the barrier.
 	Prepare()
-	// Start runs one instance in the given round, as the worker of the given slot.
+	// Start runs one instance in the given round as the worker in the given slot.
 	Start(id string, generation, round int64, slot string)
 }
 
-// Parts holds the dependencies of a loop.
+// Parts holds a loop's dependencies.
 type Parts struct {
 	Driver  Driver
 	Watcher Watcher

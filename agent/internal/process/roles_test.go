@@ -125,7 +125,7 @@ func tell(what string) {
 	c.Close()
 }
 
-// recorder receives the reports of the processes of one tree.
+// recorder receives reports from the processes of one tree.
 type recorder struct {
 	t    *testing.T
 	conn *net.UnixConn

@@ -69,7 +69,7 @@ func (f file) check(podUID string) error {
 }
 
 // Load reads the startup file in dir. If the file does not exist, the pod is new, which is not an error. If Load
-// returns an error, it also returns the state of a new pod.
+// returns an error, it also returns the state for a new pod.
 func Load(dir, podUID string) (worker.Memory, error) {
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func Env(jobSetUID string, epoch, round int64) []byte {
 }
 
 // Replace writes a file atomically: a reader, or an agent that starts after a crash, sees either the old or the new
-// content. It does not call fsync, because the volume does not survive a reboot of the node.
+// content. It does not call fsync, because the volume does not survive a node reboot.
 func Replace(dir, name string, mode fs.FileMode, content io.Reader) error {
 	temp, err := os.CreateTemp(dir, "."+name+".*")
 	if err != nil {

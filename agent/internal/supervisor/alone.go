@@ -10,8 +10,8 @@ import (
 const aloneEvery = time.Second
 
 // awaitAlone returns an error once the store has been unreachable, and the worker not running, for at least the limit.
-// It assumes that the group no longer has a leader, so that the pod's owner must handle the exit of the container. It
-// returns nil when ctx is done.
+// It assumes that the group no longer has a leader, so the pod's owner must handle the container's exit. It returns nil
+// when ctx is done.
 func (r *run) awaitAlone(ctx context.Context, limit time.Duration) error {
 	tick := time.NewTicker(min(aloneEvery, limit/4))
 	defer tick.Stop()

@@ -126,7 +126,7 @@ func (g *group) start() *group {
 	return g
 }
 
-// start starts a container of the pod.
+// start starts the next container of the pod.
 func (p *pod) start() {
 	p.signals, p.ended = make(chan os.Signal, 4), make(chan result, 1)
 	signals, ended, store := p.signals, p.ended, rounds.Members(p.group.store)

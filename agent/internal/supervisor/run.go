@@ -28,9 +28,9 @@ const checkpointName = "checkpoint"
 // progressFile is the file on the startup volume through which a worker reports progress.
 const progressFile = "progress"
 
-// Parts holds the dependencies of a supervisor.
+// Parts holds a supervisor's dependencies.
 type Parts struct {
-	Program process.Spec // without the variables of a round
+	Program process.Spec // without the variables for a round
 	// Start runs the program: Reaper.Start, or process.Start if several supervisors share a process.
 	Start func(process.Spec) (*process.Child, error)
 	// Await waits until a program can be started; nil if that is always possible.

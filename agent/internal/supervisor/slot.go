@@ -26,9 +26,9 @@ var slotName = regexp.MustCompile(`[a-z0-9][a-z0-9-]*-[0-9]+-[0-9]+`)
 
 var label = regexp.MustCompile(`[a-z0-9-]+`)
 
-// placed prepares a program to run as the worker of a slot. It sets the indexes of the slot, and replaces the names of
-// slots with the host names of the pods that occupy them. If the instance is asked to stop before these are known,
-// placed returns the requested ending.
+// placed prepares a program to run as the worker in a slot. It sets the slot's indexes, and replaces the names of slots
+// with the host names of the pods that occupy them. If the instance is asked to stop before these are known, placed returns
+// the requested ending.
 func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	p := s.options.Program
 	if !s.options.AnySlot {

@@ -104,8 +104,8 @@ func TestAnUnreachableStoreDelaysTheStart(t *testing.T) {
 	}
 }
 
-// A pod is deleted, and the leader assigns its slot to a spare. The spare's worker gets the identity of the slot and
-// can reach its peers.
+// A pod is deleted, and the leader assigns its slot to a spare. The spare's worker gets the slot's identity and can
+// reach its peers.
 func TestASpareTakesASlot(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "trains")
 	spare := g.pod(2, "trains")

@@ -1,5 +1,5 @@
-// Package meter creates the metrics of a program from their definitions in shared/series. A lint rule ensures that no other code creates
-// metrics, so every series in a dashboard is served by a program.
+// Package meter creates a program's metrics from their definitions in shared/series. A lint rule ensures that no other code creates metrics, so
+// every series in a dashboard is served by a program.
 package meter
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Counters holds the counters of a program by their names.
+// Counters holds a program's counters by name.
 type Counters map[string]*prometheus.CounterVec
 
 // NewCounters creates and registers counters. Those without labels start at 0.

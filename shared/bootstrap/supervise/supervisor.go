@@ -129,7 +129,7 @@ const (
 // ElasticSecret returns the name of the Secret with the store credentials of an ElasticJob's agents. Secrets of JobSets have other names.
 func ElasticSecret(job string) string { return "holdfast-elastic-store-" + job }
 
-// Store describes how the agents of a pod connect to the store. Its fields are part of the agents section in a manager's configuration file.
+// Store describes how a pod's agents connect to the store. Its fields are part of the agents section in a manager's configuration file.
 type Store struct {
 	// Address is host:port as seen from pods.
 	Address string `json:"storeAddress,omitempty"`

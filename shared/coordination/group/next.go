@@ -70,7 +70,7 @@ const (
 	Knows       Reason = "the Jobs know of finished workers that the store does not"
 )
 
-// planner holds the input of the rules.
+// planner holds the input to the rules.
 type planner struct {
 	stored   *rounds.Stored // nil if the store has no readable group
 	want     Wanted

@@ -75,7 +75,7 @@ func (g Summary) Waited() int {
 	return n
 }
 
-// UnitOf returns the unit of a slot, and whether the group has the slot.
+// UnitOf returns a slot's unit, and whether the group has the slot.
 func (g Summary) UnitOf(slot string) (int, bool) {
 	for u, unit := range g.Units {
 		if slices.ContainsFunc(unit.Stages, func(s coordination.Stage) bool { return s.Has(slot) }) {
@@ -102,7 +102,7 @@ func (g Summary) isIn(stage coordination.Stage, which func(Unit) bool) bool {
 	return slices.ContainsFunc(g.Units, func(u Unit) bool { return which(u) && slices.Contains(u.Stages, stage) })
 }
 
-// SlotNames returns the names of all slots of a unit.
+// SlotNames returns the names of all slots in a unit.
 func (u Unit) SlotNames() []string {
 	var names []string
 	for _, stage := range u.Stages {
@@ -115,7 +115,7 @@ func (u Unit) SlotNames() []string {
 	return names
 }
 
-// Missing returns the slots of a unit that have not joined. The keys of joined are the slots that have.
+// Missing returns the slots in a unit that have not joined. The keys of joined are the slots that have.
 func (u Unit) Missing(joined map[string]string) []string {
 	return slices.DeleteFunc(u.SlotNames(), func(slot string) bool { return joined[slot] != "" })
 }
@@ -139,8 +139,8 @@ func PhaseOf(l rounds.Level) coordination.Phase {
 	return coordination.Restarting
 }
 
-// recordOf returns the record of the restart in progress. If a failure has ended in-place restarts, it returns the record of that
-// failure.
+// recordOf returns the record for the restart in progress. If a failure has ended in-place restarts, it returns the record for
+// that failure.
 func recordOf(s *rounds.Stored) coordination.Record {
 	level := s.State.Level
 	r := coordination.Record{Generation: level.Generation, Round: level.Round, InSyncAt: runsAt(s.State)}

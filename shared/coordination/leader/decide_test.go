@@ -22,7 +22,7 @@ var (
 	now    = time.Unix(100_000, 0)
 )
 
-// scene is the input of a plan.
+// scene is the input to a plan.
 type scene struct {
 	Observation
 	memory Memory

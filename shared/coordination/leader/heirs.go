@@ -80,8 +80,8 @@ func (p *planner) spareFor(slot, node string) rounds.Slot {
 	return rounds.Slot{Name: best.Slot, Pod: best.UID}
 }
 
-// heirOf returns the pod to assign to the slot of a lost pod. It returns the zero value if there is none, or if another pod may
-// still be running in that slot.
+// heirOf returns the pod to assign to a lost pod's slot. It returns the zero value if there is none, or if another pod may still be running in
+// that slot.
 func (p *planner) heirOf(lost *workload.Pod) rounds.Slot {
 	if !p.gives() || len(p.spares()) == 0 {
 		return rounds.Slot{}
@@ -94,7 +94,7 @@ func (p *planner) heirOf(lost *workload.Pod) rounds.Slot {
 	return p.spareFor(slot, lost.Node)
 }
 
-// needed reports whether the step of a slot has entered and the slot's index has not completed or failed in its Job.
+// needed reports whether a slot's step has entered and the slot's index has not completed or failed in its Job.
 func (p *planner) needed(slot string) bool {
 	name, index := workload.JobOf(slot)
 	job := p.job(name)

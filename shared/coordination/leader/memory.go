@@ -14,7 +14,7 @@ import (
 // Memory is what a leader knows about one group beyond what is in the API server and the store. A new leader starts with an empty Memory. The
 // consequences, by field:
 //
-//   - restart: the clock of the restart starts from zero, so a timeout may be late but is never early. The names of the late workers are read again,
+//   - restart: the restart clock starts from zero, so a timeout may be late but is never early. The names of the late workers are read again,
 //     and a pod or Job may be deleted a second time
 //   - formation: one event is repeated, and the pods of a step may be deleted a second time
 //   - created: one extra pod may be created for a slot

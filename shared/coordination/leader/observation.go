@@ -94,7 +94,7 @@ type Missed struct {
 	Why string
 }
 
-// Loss is the loss of a pod, as observed by the watch. A loss is permanent: a pod that is gone or has ended never comes back.
+// Loss is a pod loss that the watch has observed. It is permanent: a pod that is gone or has ended never comes back.
 type Loss struct {
 	Pod *workload.Pod // as last observed
 	Gap bool          // the slot has lost its pod; otherwise the loss only triggers a reconcile

@@ -104,7 +104,7 @@ func (p *planner) observeRestart(a accounting.Account) {
 // Outcome returns the metric label for how an in-place restart ended.
 func Outcome(e history.End) string { return cmp.Or(string(e), "in_sync") }
 
-// Causes is the set of values of the metric label for the cause of a restart. Agents may also request a recreation for other
+// Causes is the set of values for the metric label with the cause of a restart. Agents may also request a recreation for other
 // reasons, which are counted as "other".
 var Causes = map[string]bool{
 	coordination.KindExit: true, coordination.KindHang: true, coordination.KindReplaced: true, coordination.KindPod: true,

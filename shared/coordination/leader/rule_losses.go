@@ -26,8 +26,7 @@ func (p *planner) releaseLost() {
 	}
 }
 
-// confirmLead ends the reconcile of a leader that has been replaced, in case no earlier write to the group has failed for that
-// reason.
+// confirmLead ends the reconcile if the leader has been replaced and no earlier write to the group has failed for that reason.
 func (p *planner) confirmLead() {
 	if p.wanted != nil && p.Stored != nil && p.Token.Less(p.Stored.Config.Token) {
 		p.plan.Err = coordination.ErrStaleLeader

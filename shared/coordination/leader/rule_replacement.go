@@ -14,7 +14,7 @@ const vacantEvery = time.Second
 
 // createWithin limits the time between reading a slot's pods and creating a pod. It is shorter than the time that another leader
 // needs to take over, so that a leader that was paused does not create a pod in addition to its successor's. Unlike writes to the
-// store, the creation of a pod is not fenced.
+// store, pod creation is not fenced.
 const createWithin = 5 * time.Second
 
 // replaceLost creates pods for slots that have lost theirs, so that the group does not wait for the Job controller's back-off. It

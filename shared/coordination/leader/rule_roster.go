@@ -44,7 +44,7 @@ func (p *planner) followRoster() {
 		if !known {
 			p.plan.Need.Finished = append(p.plan.Need.Finished, slot)
 		}
-		if left == "" && !finished { // the peers of a member that has finished do not restart
+		if left == "" && !finished { // a finished member's peers do not restart
 			left = gone.Prefix
 		}
 	}
@@ -97,9 +97,9 @@ func (p *planner) isStuck() bool {
 	return false
 }
 
-// memberStages returns the stages of the group. The members in sync with the group form its first step. Members that arrive later
-// form a step of their own, which enters once they have joined. They cannot use an existing step that has entered, because entering
-// is permanent. The stages change only when members come or go.
+// memberStages returns the group's stages. The members in sync with the group form its first step. Members that arrive later form a
+// step of their own, which enters once they have joined. They cannot use an existing step that has entered, because entering is
+// permanent. The stages change only when members come or go.
 func (p *planner) memberStages() []coordination.Stage {
 	on, g := p.Owner.Roster, p.group
 	if !p.isOnRoster() || g.Phase == coordination.Forming || len(g.Stages) == 0 { // no member is ahead of the others, so all of them start together
@@ -151,7 +151,7 @@ func allIn(members []string, step int64) []coordination.Stage {
 	return stages
 }
 
-// report writes the state of the group for the owner's controller, which replaces pods that do not rejoin.
+// report writes the group's state for the owner's controller, which replaces pods that do not rejoin.
 func (p *planner) report() {
 	text := ""
 	if p.Owner.Roster != nil {

@@ -118,7 +118,7 @@ func (p *planner) runningIn(slot string) []*workload.Pod {
 	return slices.Concat(p.workersOf(slot), p.seating().astray[slot])
 }
 
-// jobOf returns the Job of a pod, or nil.
+// jobOf returns a pod's Job, or nil.
 func (p *planner) jobOf(pod *workload.Pod) *workload.Job {
 	if i := slices.IndexFunc(p.Jobs, func(job *workload.Job) bool { return job.UID == pod.Job }); i >= 0 {
 		return p.Jobs[i]

@@ -25,7 +25,7 @@ func served(change func(*scene)) *scene {
 	})
 }
 
-// deeds describes the actions of a plan.
+// deeds describes a plan's actions.
 func deeds(p Plan) string {
 	var words []string
 	for _, action := range p.Actions {
@@ -235,8 +235,8 @@ func TestPodsWithoutAgents(t *testing.T) {
 	}
 }
 
-// If a worker exits with code 0 when it is stopped, its Job counts it as finished and is therefore recreated. But a Job that is
-// the owner of the group must not be recreated.
+// If a worker exits with code 0 when it is stopped, its Job counts it as finished and is therefore recreated. But a Job that owns
+// the group must not be recreated.
 func TestOwnerIsNotDeletedToRepairARestart(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   func(func(*scene)) *scene

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// place is a slot of the group, its Job and its pods.
+// place is a slot of the group with its Job and its pods.
 type place struct {
 	slot  string
 	job   *workload.Job
@@ -64,7 +64,7 @@ func (p *planner) readPlaces(places []place) {
 	}
 }
 
-// knowsHolder requests the holder of a slot from the store if it is unknown, and reports whether all requested holders are known.
+// knowsHolder requests a slot's holder from the store if it is unknown, and reports whether all requested holders are known.
 func (p *planner) knowsHolder(slot string) bool {
 	if _, known := p.Reads.Holders[slot]; !known {
 		p.plan.Need.Holders = append(p.plan.Need.Holders, slot)
@@ -113,7 +113,7 @@ func (p *planner) releasedFor(failed string, slot rounds.Slot, name string, heir
 	return false
 }
 
-// nodeOfPod returns the node of a pod that exists or was just lost, or "" if the node is unknown.
+// nodeOfPod returns the node of a pod that still exists or was just lost, or "" if the node is unknown.
 func (p *planner) nodeOfPod(uid string) string {
 	for _, lost := range p.Lost {
 		if lost.Pod.UID == uid {

@@ -21,7 +21,7 @@ const (
 	EventWaiting     = "InPlaceWaitingForWorkers" // workers have not joined yet since the group was opened
 	EventEarly       = "InPlaceWorkerFailed"      // a worker failed before it joined
 	EventForeign     = "ForeignStoreValue"        // the store contained an unreadable value
-	EventSpare       = "InPlaceSpareUsed"         // a spare has taken the slot of a lost pod
+	EventSpare       = "InPlaceSpareUsed"         // a spare has taken a lost pod's slot
 	EventReplaced    = "InPlacePodReplaced"       // a worker lost its pod, and the leader created a new one
 	EventNotReplaced = "InPlacePodNotReplaced"    // a worker lost its pod, and the API server rejected a new one
 	EventForced      = "InPlacePodForced"         // a pod was force-deleted, because its node is gone
@@ -61,7 +61,7 @@ var reasons = map[coordination.Phase]string{
 // maxNamed limits how many names a message lists.
 const maxNamed = 5
 
-// groupText describes the phase of the group.
+// groupText describes the group's phase.
 func groupText(g *group.Summary) string {
 	where := fmt.Sprintf("restart count %d of generation %d", g.Round, g.Generation)
 	switch g.Phase {

@@ -31,7 +31,7 @@ func Joins(c rounds.Call) bool {
 	return c.Function == rounds.FunctionJoin && len(c.Arguments) == roundArguments+memberArguments
 }
 
-// Add adds the join of a member. If solo is true, the join must not share a call with others.
+// Add adds a member's join. If solo is true, the join must not share a call with others.
 func (b *Batch[T]) Add(who T, c rounds.Call, solo bool) {
 	b.waiting = append(b.waiting, join[T]{who, c, solo})
 }

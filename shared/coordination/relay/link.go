@@ -35,7 +35,7 @@ const (
 	Leave         // use the store
 )
 
-// NewLink returns the link of a member that has just connected.
+// NewLink returns the link for a member that has just connected.
 func NewLink(now time.Time) *Link { return &Link{heard: now, synced: now} }
 
 // Heard records a message of any kind.

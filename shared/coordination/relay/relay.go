@@ -22,8 +22,8 @@ type Plan struct {
 // DefaultPer is the default for Plan.Per. Larger batches do not reduce the store's cost per member much further.
 const DefaultPer = 100
 
-// Of returns the slot of the relay for a slot of the stage. For a relay's own slot, it returns that slot. It returns "" if the slot has
-// no relay. Relays are Per indexes apart, so they usually run on different nodes, unless a node has more workers than that.
+// Of returns the slot of the relay that serves a slot in the stage. For a relay's own slot, it returns that slot. It returns "" if the
+// slot has no relay. Relays are Per indexes apart, so they usually run on different nodes, unless a node has more workers than that.
 func (p Plan) Of(stage coordination.Stage, slot string) string {
 	if p.From <= 0 || stage.Slots() < max(2, p.From) || !stage.Has(slot) {
 		return ""

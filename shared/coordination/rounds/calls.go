@@ -78,7 +78,7 @@ func Join(incarnation string, unit int, round int64, entered int, members ...Mem
 	return Call{FunctionJoin, args}
 }
 
-// Death describes the death of an instance.
+// Death describes an instance's death.
 type Death struct {
 	Slot
 	ID     string
@@ -89,7 +89,7 @@ type Death struct {
 	Cause  string
 }
 
-// Down reports a death.
+// Down reports an instance's death.
 func Down(incarnation string, unit int, d Death) Call {
 	return Call{FunctionDown, []any{incarnation, unit, d.Name, d.Pod, d.ID, d.Round, bit(d.Ran) + bit(d.Ran && d.Saw), bit(d.Leaves), d.Cause}}
 }
@@ -104,7 +104,7 @@ func Finish(incarnation string, unit int, s Slot, id string, held bool) Call {
 	return Call{FunctionFinish, []any{incarnation, unit, s.Name, s.Pod, id, bit(held)}}
 }
 
-// Ask requests a recreation of the group.
+// Ask requests that the group be recreated.
 func Ask(incarnation string, unit int, s Slot, cause string) Call {
 	return Call{FunctionAsk, []any{incarnation, unit, s.Name, s.Pod, cause}}
 }

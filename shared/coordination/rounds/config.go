@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Config is the part of a group that the leader decides. Members cannot write it.
+// Config is the part of a group's data that the leader decides. Members cannot write it.
 type Config struct {
 	Token       coordination.Token
 	Incarnation string
@@ -62,14 +62,14 @@ func (b Bounds) text() string {
 	return fmt.Sprintf("%d %d %d %d %s", b.Unit, b.Jobs, b.Pods, b.Step, cmp.Or(b.Release, held))
 }
 
-// held is the stored form of ReleaseHeld.
+// held is how ReleaseHeld is stored.
 const held = coordination.Release("held")
 
 // Prefixes of the fields for slots assigned to pods.
 const (
 	givenTo   = "o:" // by slot: the pod assigned to it
 	givenSlot = "p:" // by pod: the slot assigned to it
-	givenHome = "h:" // by slot: the home of the pod assigned to it
+	givenHome = "h:" // by slot: its assigned pod's home
 )
 
 // fields returns the hash fields except the token.

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Line is one line of the history, which says why a round was opened. Times are from the store's clock. Slot and Cause come from
-// the report of a member or the leader, so they may be forged.
+// Line is one line of the history. It says why a round was opened. Times are from the store's clock. Slot and Cause come from a
+// report by a member or the leader, so they may be forged.
 type Line struct {
 	Generation, Round int64
 	StartedBefore     time.Time // when the previous round started, after its pause; zero if it did not start

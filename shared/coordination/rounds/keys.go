@@ -13,10 +13,10 @@ const AllKeys = keyPrefix + "*"
 // AllChannels is a pattern that matches the channels of all groups.
 const AllChannels = keyPrefix + "*}:[cl]"
 
-// Keys are the keys of one group. The group's UID is the hash tag, so in a Valkey cluster all of them are on the same node.
+// Keys are one group's keys. The group's UID is the hash tag, so in a Valkey cluster all of them are on the same node.
 type Keys struct{ base string }
 
-// KeysOf returns the keys of the group with the given UID.
+// KeysOf returns the keys for the group with the given UID.
 func KeysOf(group string) Keys { return Keys{keyPrefix + group + "}:"} }
 
 // Config is the key of a hash that only the leader writes.
@@ -46,8 +46,8 @@ const relays = "r:"
 // Relay is the key of a string with what members need to know about the relay in a slot.
 func (k Keys) Relay(slot string) string { return k.base + relays + slot }
 
-// IsOver reports whether a key belongs to a table of a round before the level's, or of a different generation or incarnation. Tables of
-// later rounds are not over: they exist after the store has been rolled back, and the members return to these rounds.
+// IsOver reports whether a key belongs to a table for a round before the level's round, or for a different generation or incarnation.
+// Tables for later rounds are not over: they exist after the store has been rolled back, and the members return to these rounds.
 func (k Keys) IsOver(key string, l Level) bool {
 	kind, of, isTable := strings.Cut(strings.TrimPrefix(key, k.base), ":")
 	switch {
@@ -78,7 +78,7 @@ func GroupOf(name string) string {
 	return group
 }
 
-// All returns a pattern that matches all keys of the group.
+// All returns a pattern that matches all of the group's keys.
 func (k Keys) All() string { return escape.Replace(k.base) + "*" }
 
 // escape escapes the special characters in patterns.

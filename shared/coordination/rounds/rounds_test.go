@@ -132,7 +132,7 @@ func TestJoinAfterTheReportOfADeath(t *testing.T) {
 }
 
 // The store is reset to the previous round, so that a death in the later round does not open a round. When the later round is
-// restored, it must not contain the join of the dead instance.
+// restored, it must not contain the dead instance's join.
 func TestDeathInARoundThatTheStoreHasLost(t *testing.T) {
 	s := newStore(t, 2)
 	s.call(join(0, "a", 0, Past{Kind: PastNew}))
@@ -166,7 +166,7 @@ func TestTimesAreLimited(t *testing.T) {
 	}
 }
 
-// The leader uses the generation of the state as the epoch of the JobSet. A member must not be able to change it.
+// The leader uses the generation in the state as the JobSet's epoch. A member must not be able to change it.
 func TestForgedGenerationIsForeign(t *testing.T) {
 	s := newStore(t, 1)
 	forged := Fresh(Level{Incarnation: "i1", Generation: 1 << 40, Phase: Active, Left: NoUnits}, 1)

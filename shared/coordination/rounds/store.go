@@ -16,8 +16,8 @@ type Observation struct {
 	Err   error  // coordination.ErrNoGroup, ErrUnknownSlot, ErrForeignValue, or the reason why the store is unreachable
 }
 
-// Members is the interface through which agents use a store. The name of a group is the UID of its owner. Calls are atomic and
-// safe to repeat.
+// Members is the interface through which agents use a store. A group's name is the UID of its owner. Calls are atomic and safe to
+// repeat.
 type Members interface {
 	// Call calls a function. now is the level right after the call.
 	Call(ctx context.Context, group string, c Call) (reply string, now Level, err error)
@@ -67,7 +67,7 @@ type Leader interface {
 	Look(ctx context.Context, group, table string, slots []string) (map[string]string, error)
 	// History returns the lines of the last rounds, in no particular order.
 	History(ctx context.Context, group string) ([]Line, error)
-	// Drop removes all data of a group.
+	// Drop removes all of a group's data.
 	Drop(ctx context.Context, group string) error
 	// Tidy removes tables of past rounds that late reports have left behind. It returns the UIDs of all stored groups, with their
 	// sizes in bytes.

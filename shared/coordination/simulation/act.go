@@ -122,7 +122,7 @@ func (o *orchestrator) ask(r *reconciliation, serve func(*server) (*rounds.Store
 	})
 }
 
-// read executes the reads of a plan.
+// read executes a plan's reads.
 func (o *orchestrator) read(r *reconciliation, need leader.Need) {
 	if len(need.Nodes) > 0 || need.Objects() {
 		ask(&o.process, o.random, func() error { o.readObjects(r, need); return nil }, func(error) { o.readGroup(r) })

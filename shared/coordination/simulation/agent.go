@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// agent is the agent of a pod: the shipped worker.State, driven as in agent/internal/loop.
+// agent is a pod's agent: the shipped worker.State, driven as in agent/internal/loop.
 type agent struct {
 	process
 	pod      *pod
@@ -225,7 +225,7 @@ func (a *agent) say(format string, args ...any) {
 	}
 }
 
-// tell adds a line of the agent's log to the transcript.
+// tell adds a line from the agent's log to the transcript.
 func (a *agent) tell(l worker.Log) {
 	if !a.log.on {
 		return

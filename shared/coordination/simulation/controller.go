@@ -19,7 +19,7 @@ func newController(w *world) *controller {
 	return c
 }
 
-// kick makes the controller reconcile soon.
+// kick schedules a reconcile.
 func (c *controller) kick() {
 	if c.kicked || !c.up {
 		return

@@ -247,7 +247,7 @@ func (p *pod) double(d time.Duration) {
 	p.in(d/4+time.Second, func() { extra.deletePod(extra) })
 }
 
-// stick ends the worker of a pod with a sidecar and makes its restarts fail. It does so only while all workers are running and only
+// stick ends the worker in a pod with a sidecar and makes its restarts fail. It does so only while all workers are running and only
 // for one pod at a time, because a pod that was created for a round is not replaced again in that round, and no pods are replaced
 // if most of a group is missing.
 func (p *pod) stick() {

@@ -60,7 +60,7 @@ func (j *job) complete() bool {
 	return true
 }
 
-// kick makes the Job controller reconcile the Job soon. Changes within a short time are batched.
+// kick schedules a reconcile of the Job by the Job controller. Changes within a short time are batched.
 func (j *job) kick() {
 	if j.kicked || j.gone {
 		return

@@ -111,7 +111,7 @@ func (o *orchestrator) lead(token coordination.Token) {
 	o.wake(0)
 }
 
-// notice delivers a change of the JobSet to the informer after a delay, and triggers a reconcile.
+// notice delivers a JobSet change to the informer after a delay, and triggers a reconcile.
 func (o *orchestrator) notice() { o.hear(true) }
 
 func (o *orchestrator) hear(reconcile bool) {
@@ -191,7 +191,7 @@ func (o *orchestrator) finish(next time.Duration) {
 	o.wake(next)
 }
 
-// report emits the events of a plan whose actions have succeeded.
+// report emits the events from a plan whose actions have succeeded.
 func (o *orchestrator) report(events []leader.Event) {
 	for _, e := range events {
 		o.note(o.name, "event %s: %s", e.Reason, e.Note)

@@ -50,7 +50,7 @@ type pod struct {
 	blind     time.Duration // the runtime sends no events until this time
 	dieYoung  int           // how many of the next workers die as soon as they have started
 	duplicate bool          // a second pod of its slot that the Job controller does not know about
-	forgot    bool          // its agent has lost its file once
+	forgot    bool          // its agent has lost its file at least once
 	stuck     bool          // its worker cannot be restarted
 	surplus   bool          // the Job controller deletes it because its slot has another pod
 }
@@ -95,7 +95,7 @@ func (w *world) createPod(j *job, slot string) *pod {
 	return p
 }
 
-// place returns the node of a slot, or another one if that node is down.
+// place returns a slot's node, or another node if that one is down.
 func (w *world) place(slot string) *node {
 	first := 0
 	for i, name := range w.slots {

@@ -260,7 +260,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(30 * time.Second)
 			s.wants(1, 2, 2, 4)
 		},
-		// Seed 1975: the group waited for its join forever, while the clock of the restart was paused.
+		// Seed 1975: the group waited for its join forever, while the restart clock was paused.
 		"a worker that has finished joins a store that has lost its data": func(t *testing.T) {
 			s := enter(t, execScene())
 			s.finishOne()

@@ -74,14 +74,14 @@ func (a *agent) seek(after time.Duration) {
 	})
 }
 
-// stopRelaying closes the connections of the members.
+// stopRelaying closes the members' connections.
 func (a *agent) stopRelaying() {
 	for _, v := range slices.Clone(a.relaying.served) {
 		v.leave()
 	}
 }
 
-// findRelay returns the newest agent of the group that works in the slot of the relay, or nil.
+// findRelay returns the newest agent of the group that works in the relay's slot, or nil.
 func (a *agent) findRelay() *agent {
 	for _, p := range slices.Backward(a.pods) {
 		if p.agent.up && p.job.owner == a.pod.job.owner && p != a.pod && p.workedSlot().Name == a.relaySlot() {
@@ -110,7 +110,7 @@ func (s *subscription) connectVia(member, r *agent, random random) {
 // roleEvery is how often a member checks whether it has become a relay itself.
 const roleEvery = 4 * time.Second
 
-// checkRole makes a member that was assigned the slot of a relay leave its own relay.
+// checkRole makes a member that was assigned a relay's slot leave its own relay.
 func (v *via) checkRole() {
 	v.member.later(roleEvery, func() {
 		switch {
@@ -340,7 +340,7 @@ func (v *via) told(session int, o rounds.Observation) {
 	}
 }
 
-// drop ends the connections of a relay whose process ends.
+// drop ends the connections to a relay whose process ends.
 func (a *agent) drop() {
 	for _, v := range slices.Clone(a.relaying.served) {
 		if !v.member.link.cut() && !a.pod.node.cut {

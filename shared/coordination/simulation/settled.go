@@ -118,7 +118,7 @@ func (w *world) unsettledAgent(g *view, p *pod) string {
 	return ""
 }
 
-// completed reports whether the Job of a slot counts it as completed.
+// completed reports whether a slot's Job counts the slot as completed.
 func (w *world) completed(slot string) bool {
 	for _, j := range w.controller.current(*w.api.current) {
 		for _, s := range j.seats {

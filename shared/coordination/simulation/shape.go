@@ -73,7 +73,7 @@ func stagesOf(entries []Entry) []coordination.Stage {
 // sparesJob is used as the index of the spare Job.
 const sparesJob = -1
 
-// jobs returns the indexes of the Jobs of an entry.
+// jobs returns the indexes of an entry's Jobs.
 func (e Entry) jobs() []int64 {
 	var indexes []int64
 	for index := range e.Jobs {
@@ -85,7 +85,7 @@ func (e Entry) jobs() []int64 {
 	return indexes
 }
 
-// seatsOf returns the names of the pods of a Job: the names of slots or of spares.
+// seatsOf returns the names of a Job's pods, which are the names of slots or of spares.
 func (e Entry) seatsOf(index int64) []string {
 	var names []string
 	if index == sparesJob {

@@ -13,7 +13,7 @@ type scene struct {
 	t *testing.T
 }
 
-// plain returns the shape of a JobSet with three workers and without random faults.
+// plain returns the shape for a JobSet with three workers and without random faults.
 func plain() Shape { return shape("scene", workers(CRI, 1, 3), everything(), 1) }
 
 func enter(t *testing.T, shape Shape) *scene {

@@ -60,7 +60,7 @@ func (t *truth) refused(c *instance) {
 	}
 }
 
-// note records the round of a group, if it is new.
+// note records a group's round, if it is new.
 func (t *truth) note(uid string, v *view) {
 	now := rendezvous{v.Generation, v.Round}
 	if t.desired[uid].less(now) {

@@ -101,7 +101,7 @@ func (s Shape) spares() int {
 	return n
 }
 
-// slotsOf returns all slots of a JobSet, in order.
+// slotsOf returns a JobSet's slots, in order.
 func (w *world) slotsOf(js jobSet) []string {
 	var slots []string
 	for _, e := range w.entries(js) {
@@ -114,7 +114,7 @@ func (w *world) slotsOf(js jobSet) []string {
 	return slots
 }
 
-// entries returns the replicatedJobs of a JobSet.
+// entries returns a JobSet's replicatedJobs.
 func (w *world) entries(js jobSet) []Entry {
 	entries := slices.Clone(w.shape.Entries)
 	entries[0].Jobs += js.more

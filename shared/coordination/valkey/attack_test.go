@@ -347,7 +347,7 @@ func TestFullServer(t *testing.T) {
 	s.expectVictimUnharmed()
 }
 
-// flood writes n fields to a table of the member, in batches, until the server rejects a batch.
+// flood writes n fields to one of the member's tables, in batches, until the server rejects a batch.
 func (s *siege) flood(n, batch int, value string) {
 	s.Helper()
 	for from := 0; from < n; from += batch {

@@ -81,7 +81,7 @@ func parseUser(line string) (group string, hashes []string, ours bool) {
 	return group, hashes, ours
 }
 
-// DropUser removes the user of a group. The server closes its connections. It is not an error if the user does not exist.
+// DropUser removes a group's user. The server closes the user's connections. It is not an error if the user does not exist.
 func (s *Store) DropUser(ctx context.Context, group string) error {
 	return inUsers(s.client.ACLDelUser(ctx, coordination.UserOf(group)).Err())
 }

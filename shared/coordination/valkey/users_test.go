@@ -46,7 +46,7 @@ func (s *server) as(t testing.TB, user, password string, change ...func(*Options
 
 func (s *server) leader(t testing.TB) *Store { return s.as(t, "leader", leaderPassword) }
 
-// agentOf returns the client of a group's member, after the leader has created its user.
+// agentOf returns a client for a group member, after the leader has created its user.
 func (s *server) agentOf(t testing.TB, group string, change ...func(*Options)) *Store {
 	t.Helper()
 	password := "password-of-" + group

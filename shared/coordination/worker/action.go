@@ -20,7 +20,7 @@ type Read struct{}
 // instance.
 type Prepare struct{}
 
-// Start starts the program of a waiting instance as the worker of the given slot in the given round.
+// Start starts a waiting instance's program as the worker in the given slot and round.
 type Start struct {
 	ID                string
 	Generation, Round int64

@@ -107,7 +107,7 @@ func (s *State) down(i *instance) *call {
 	}}
 }
 
-// noteDeath records the round in which an instance ran and died.
+// noteDeath records in which round an instance ran and died.
 func (s *State) noteDeath(i *instance) {
 	if i.Ran && !i.finished {
 		s.memory.DiedIn = max(s.memory.DiedIn, i.Round)
@@ -251,7 +251,7 @@ func (a Answered) apply(s *State) {
 // killSlack is how much longer than its grace period a worker may take to die.
 const killSlack = 30 * time.Second
 
-// nextAsk returns a request to recreate the group if one is due, or nil. A request is sent once for each reason, and again after
+// nextAsk returns a request to recreate the group, or nil if none is due. A request is sent once for each reason, and again after
 // each read of the level, in case it was lost.
 func (s *State) nextAsk() *call {
 	i := s.current()

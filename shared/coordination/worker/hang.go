@@ -21,7 +21,7 @@ func (p Progress) every() time.Duration {
 	return shortest / looksPerTimeout
 }
 
-// signs records what is known about the progress of one instance.
+// signs records what is known about an instance's progress.
 type signs struct {
 	count  uint64
 	at     time.Time // time of the last sign or, before the first one, of the start

@@ -9,8 +9,8 @@ func (s *State) read() {
 	}
 }
 
-// adoptMessage adopts a level that was not read from the store. If that level is rejected, the agent reads the current one. It does not do so
-// after a read, because it would read the same level again.
+// adoptMessage adopts a level from a message or an answer. If that level is rejected, the agent reads the current one. Levels from a
+// read are adopted directly, because another read would return the same level.
 func (s *State) adoptMessage(l rounds.Level) {
 	if s.forged(l) {
 		s.read()
@@ -18,7 +18,7 @@ func (s *State) adoptMessage(l rounds.Level) {
 	s.adopt(l)
 }
 
-// forged reports whether the round of a level exceeds the budget.
+// forged reports whether a level's round exceeds the budget.
 func (s *State) forged(l rounds.Level) bool { return s.placed != nil && l.Round > s.placed.Limit }
 
 // adopt makes a level the current one, unless it is forged.

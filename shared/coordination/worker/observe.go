@@ -42,7 +42,7 @@ func (s *State) observe(p Process) {
 	}
 }
 
-// born returns the birth of a process. A running process gets a birth later than all known ones, because the node's clock may
+// born returns a process's birth time. A running process gets a later one than all known processes, because the node's clock may
 // have been set back.
 func (s *State) born(p Process) int64 {
 	if !p.Running {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Config is the configuration of an agent.
+// Config is an agent's configuration.
 type Config struct {
 	Slot       rounds.Slot // slot for which the pod was created, or the spare's name
 	Generation int64       // generation of the group when the pod was created; 0 if unknown

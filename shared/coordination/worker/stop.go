@@ -27,7 +27,7 @@ func (s *State) behind() int64 {
 }
 
 // orderStop stops the current instance if it is one round behind. If it is further behind, the guard of JobSet KEP-876 applies: the
-// worker is not stopped, and the agent requests a recreation of the group.
+// worker is not stopped, and the agent requests that the group be recreated.
 func (s *State) orderStop() {
 	i := s.current()
 	if s.behind() != 1 || s.leaving || i.order.running || s.now.Before(i.order.retryAt) {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// These functions set the status of a Job as the Job controller would. The API server rejects an inconsistent status, such as that
-// of a completed Job with active pods.
+// These functions set a Job's status as the Job controller would. The API server rejects an inconsistent status, such as that of a completed Job
+// with active pods.
 
 // JobReady sets the status of a Job with running and ready pods.
 func JobReady(pods int32) func(*batchv1.JobStatus) {

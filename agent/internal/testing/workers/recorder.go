@@ -16,7 +16,7 @@ type Event struct {
 	Rendezvous        string
 }
 
-// Recorder receives the reports of the workers of one group.
+// Recorder receives reports from the workers of one group.
 type Recorder struct {
 	Dir  string // the test's directory
 	t    testing.TB

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// Clock returns the deadline of a step, and whether its clock is running. A paused clock restarts from zero.
+// Clock returns a step's deadline, and whether its clock is running. A paused clock restarts from zero.
 func (s Step) Clock() (deadline grace.Deadline, runs bool) {
 	start := latest(s.opened(), s.Answered)
 	for _, slot := range s.Slots {

@@ -18,7 +18,7 @@ type Exit struct {
 	Message   string // the container's termination message
 	At        time.Time
 	Dead      bool  // the container has not been restarted since
-	Times     int32 // how many times the pods of the slot have failed
+	Times     int32 // how many times the slot's pods have failed
 }
 
 // counted returns the containers that a worker needs in order to join: its own container and the init containers. If the name of
@@ -71,7 +71,7 @@ func ExitOf(s Slot, opened time.Time) (newest Exit, found bool) {
 	return newest, !newest.At.Before(opened.Truncate(time.Second)) // the kubelet reports times in whole seconds
 }
 
-// Worst returns the failure of the slot that has failed most often. Workers that fail at the same time count as one failure, as
+// Worst returns the failure in the slot that has failed most often. Workers that fail at the same time count as one failure, as
 // they do after they have joined, so Times is also the step's number of failures.
 func Worst(slots []Slot, opened time.Time) (worst Exit, found bool) {
 	for _, s := range slots {

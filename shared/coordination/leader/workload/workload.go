@@ -44,17 +44,17 @@ func (s Indexes) Has(index int) bool {
 	return slices.ContainsFunc(s, func(r [2]int) bool { return r[0] <= index && index <= r[1] })
 }
 
-// Accepts reports whether programs other than the Job controller may create a pod for an index of a Job. A pod created for a suspended
-// or finished Job would at best be deleted again.
+// Accepts reports whether programs other than the Job controller may create a pod for one of the Job's indexes. A pod created for a
+// suspended or finished Job would at best be deleted again.
 func (j *Job) Accepts(index int) bool {
 	open := j.MadePods && !j.Reserved && !j.Deleting && !j.Suspended && !j.Over
 	return open && index >= 0 && index < j.Indexes && !j.Ended(index)
 }
 
-// Ended reports whether an index of a Job has completed or failed permanently.
+// Ended reports whether one of the Job's indexes has completed or failed permanently.
 func (j *Job) Ended(index int) bool { return j.Completed.Has(index) || j.Failed.Has(index) }
 
-// Slot returns the slot of an index.
+// Slot returns the slot for an index.
 func (j *Job) Slot(index int) string { return j.Name + "-" + strconv.Itoa(index) }
 
 // JobOf returns the name of the Job that a slot belongs to, and the slot's completion index.
@@ -93,7 +93,7 @@ type Pod struct {
 	Containers []Container
 }
 
-// Phase is the phase of a pod in the API.
+// Phase is a pod's phase in the API.
 type Phase string
 
 const (
@@ -103,7 +103,7 @@ const (
 	Failed    Phase = "Failed"
 )
 
-// Scheduling is the scheduling condition of a pod.
+// Scheduling is a pod's scheduling condition.
 type Scheduling struct {
 	Done    bool
 	At      time.Time
@@ -164,7 +164,7 @@ func (p *Pod) stoppedByDeletion() bool {
 	return p.Deleting && slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Exited != nil && !c.Exited.At.Before(p.Asked) })
 }
 
-// State is the combined state of the pods of one slot.
+// State is the combined state of a slot's pods.
 type State int
 
 const (
@@ -178,8 +178,8 @@ const (
 	Vacant
 )
 
-// StateOf returns the combined state of all pods of a slot, regardless of which Job created them, because two workers of one slot
-// must never run at the same time. Held takes precedence over Ending, and Ending over Finished.
+// StateOf returns the combined state of all of a slot's pods, regardless of which Job created them, because two workers for one
+// slot must never run at the same time. Held takes precedence over Ending, and Ending over Finished.
 func StateOf(pods []*Pod) State {
 	state := Vacant
 	for _, pod := range pods {

@@ -107,7 +107,7 @@ func newBackend(t *testing.T, slots int64) *backend {
 	return b
 }
 
-// member is a member of a group in which four members share a relay, with what it has observed.
+// member is a member of a group in which four members share a relay. It records what it has observed.
 type member struct {
 	*Members
 	t    *testing.T
@@ -219,7 +219,7 @@ func (m *member) join(round int64) {
 	}
 }
 
-// dies reports the death of the member's instance.
+// dies reports that the member's instance has died.
 func (m *member) dies(round int64) {
 	m.t.Helper()
 	d := rounds.Death{Slot: m.own, ID: fmt.Sprintf("i%d-%d", m.n, round), Round: round, Ran: true, Saw: true, Cause: "exit 1"}

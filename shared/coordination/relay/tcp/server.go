@@ -177,7 +177,7 @@ func (s *server) forget(p *peer) {
 	delete(s.members, p)
 }
 
-// join sends the join of the relay's own worker, together with those of other members.
+// join sends the join of the relay's own worker together with other members' joins.
 func (s *server) join(ctx context.Context, c rounds.Call) (string, rounds.Level, error) {
 	answered := make(chan message, 1)
 	s.up.request(joinMessage("", c), func(m message) { answered <- m })
@@ -189,7 +189,7 @@ func (s *server) join(ctx context.Context, c rounds.Call) (string, rounds.Level,
 	}
 }
 
-// forward sends an observation of the store to all members.
+// forward sends an observation from the store to all members.
 func (s *server) forward(o rounds.Observation) {
 	m := message{kindPublished, o.Level.String()}
 	switch {

@@ -28,7 +28,7 @@ type Store interface {
 	Close() error
 }
 
-// callTimeout is the timeout of the agent's calls.
+// callTimeout is the timeout for the agent's calls.
 const callTimeout = 3 * time.Second
 
 // maxWaiting limits the number of waiting requests. Each member makes at most a few at a time.

@@ -158,7 +158,7 @@ func (w *watch) follow(ctx context.Context, c *client) {
 		case <-idle.C:
 			w.closeIdle()
 			if _, relays := w.role(); relays {
-				return // the pod was assigned the slot of a relay
+				return // the pod was assigned a relay's slot
 			}
 		case m, open := <-c.told:
 			switch {

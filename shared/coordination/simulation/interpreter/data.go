@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// data holds the keys of a server, by type. As on a real server, each key has one type.
+// data holds a server's keys, by type. As on a real server, each key has one type.
 type data struct {
 	strings map[string]string
 	hashes  map[string]map[string]string
@@ -33,7 +33,7 @@ func (d data) touch(key string) {
 	d.written[key] = *d.writes
 }
 
-// typeOf returns the type of a key, like the command TYPE.
+// typeOf returns a key's type, like the command TYPE.
 func (d data) typeOf(key string) string {
 	_, isString := d.strings[key]
 	switch {
@@ -138,7 +138,7 @@ func hsetnx(d data, args []string) any {
 	return hset(d, args[:3])
 }
 
-// set replaces the value of a key, regardless of its type.
+// set replaces a key's value, regardless of its type.
 func set(d data, args []string) any {
 	del(d, args[:1])
 	d.strings[args[0]] = args[1]

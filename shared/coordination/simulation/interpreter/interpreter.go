@@ -225,7 +225,7 @@ func (p *Server) Keys() []string {
 // Hash returns a hash, or nil if there is none. It is valid until the next call and must not be changed.
 func (p *Server) Hash(key string) map[string]string { return p.data.hashes[key] }
 
-// Dump is a copy of all data of a server. The zero value is empty.
+// Dump is a copy of all of a server's data. The zero value is empty.
 type Dump struct{ data }
 
 // Dump copies all data.

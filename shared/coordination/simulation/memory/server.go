@@ -93,7 +93,7 @@ func (s *Server) stateText(group string) (string, error) {
 	return text, known(err)
 }
 
-// Level reads the level of a group.
+// Level reads a group's level.
 func (s *Server) Level(group string) (rounds.Level, error) {
 	text, err := s.stateText(group)
 	switch {
@@ -246,7 +246,7 @@ func (s *Server) lines(group string, fields []string) ([]rounds.Line, error) {
 	return lines, err
 }
 
-// Drop removes all data of a group.
+// Drop removes all of a group's data.
 func (s *Server) Drop(group string) {
 	base := strings.TrimSuffix(rounds.KeysOf(group).State(), "s")
 	for _, key := range s.Keys() {
@@ -277,5 +277,5 @@ func (s *Server) Groups() []string {
 	return groups
 }
 
-// Dump is a copy of all data of a server. The zero value is empty.
+// Dump is a copy of all of a server's data. The zero value is empty.
 type Dump = interpreter.Dump
