@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// answers summarizes the times from the failure of a Job to the reset of its AppWrapper, both as seen by a watch. They
-// do not include the time that the Job controller takes to detect the failure.
+// answers summarizes how long it takes to reset an AppWrapper after its Job fails. Both events are observed by a watch,
+// so the time that the Job controller takes to detect the failure is not included.
 type answers struct {
 	Median float64 // seconds
 	Last   float64
@@ -80,7 +80,7 @@ func (w *watcher) wait(ctx context.Context, want int) (answers, error) {
 	return answers{Median: took[len(took)/2], Last: took[len(took)-1]}, nil
 }
 
-// broken returns an error if a watch has ended or reported an error, after which it delivers nothing more.
+// broken returns an error if a watch has ended or has reported an error. Such a watch delivers no more events.
 func broken(kind string, e watch.Event, open bool) error {
 	switch {
 	case !open:
@@ -97,7 +97,7 @@ func first(seen map[string]time.Time, name string) {
 	}
 }
 
-// failing reports whether a Job has failed. The Job has the name of its AppWrapper.
+// failing reports whether a Job has failed. Each Job is named after its AppWrapper.
 func failing(job *batchv1.Job) bool {
 	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return (c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue

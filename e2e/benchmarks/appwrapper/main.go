@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// manager is the measured program.
+// manager is the name of the measured program.
 const manager = "bench-appwrapper-manager"
 
 type options struct {
@@ -57,7 +57,7 @@ func main() {
 
 func run(ctx context.Context, o options) error {
 	env, err := framework.New(ctx, testbed.Options{Args: map[string][]string{
-		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // the nodes of these pods renew no leases
+		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // these pods' nodes do not renew their leases
 	}}, os.Stderr)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func run(ctx context.Context, o options) error {
 	if err = joined(err, b.clean()); err != nil {
 		return err
 	}
-	if err := b.startManager(ctx); err != nil { // with the memory of a fresh start
+	if err := b.startManager(ctx); err != nil { // start afresh, so that the measured memory contains nothing from earlier phases
 		return err
 	}
 	sizes, err := b.measurePlayed(ctx)

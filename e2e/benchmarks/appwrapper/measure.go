@@ -37,7 +37,7 @@ type bench struct {
 type phase struct {
 	Name    string
 	Seconds float64
-	// Answers are the resets after failed Jobs; zero in other phases.
+	// Answers summarizes the resets after failed Jobs. It is zero in other phases.
 	Answers answers
 	Usage   framework.Usage // CPU and calls during the phase, RSS at its end
 }
@@ -103,7 +103,7 @@ func (b *bench) idle(ctx context.Context, _ *phase) error {
 	return framework.Pause(ctx, 30*time.Second)
 }
 
-// failSome makes one pod of each of the first workloads exit with 1, which fails its Job.
+// failSome makes one pod in each of the first few workloads exit with code 1, so that its Job fails.
 func (b *bench) failSome(ctx context.Context, p *phase) error {
 	w, err := b.watchAnswers(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func ready(aw *v1beta2.AppWrapper) bool {
 	return aw.Status.Phase == v1beta2.Running && meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady))
 }
 
-// await lists the AppWrappers of a namespace at an interval until the wanted number of them satisfies is.
+// await lists the AppWrappers of a namespace at regular intervals until is returns true for at least the wanted number of them.
 func (b *bench) await(ctx context.Context, namespace string, want int, every time.Duration, is func(*v1beta2.AppWrapper) bool) error {
 	return framework.UntilEvery(ctx, "the AppWrappers are as expected", every, patience, func(ctx context.Context) error {
 		var list v1beta2.AppWrapperList
@@ -152,7 +152,7 @@ func (b *bench) await(ctx context.Context, namespace string, want int, every tim
 	})
 }
 
-// clean removes everything but the CRD.
+// clean removes everything except for the CRD.
 func (b *bench) clean() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()

@@ -36,7 +36,7 @@ type size struct {
 	Usage   framework.Usage
 	// Rest is the usage during atRest.
 	Rest framework.Usage
-	// RestartMiB is the peak memory of a manager that starts with all these objects.
+	// RestartMiB is the peak memory of a manager that is restarted while all these objects exist.
 	RestartMiB float64
 }
 
@@ -47,7 +47,7 @@ const playedJob = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q},
 "resources":{"requests":{"cpu":"8","memory":"64Gi","example.com/gpu":"8"},"limits":{"memory":"64Gi","example.com/gpu":"8"}},
 "volumeMounts":[{"name":"data","mountPath":"/data"}]}],"volumes":[{"name":"data","emptyDir":{}}]}}}}`
 
-// measurePlayed increases the number of workloads from size to size with the same manager.
+// measurePlayed measures each size in turn. The manager keeps running while workloads are added.
 func (b *bench) measurePlayed(ctx context.Context) ([]size, error) {
 	if err := b.env.Namespace(ctx, playedNamespace); err != nil {
 		return nil, err

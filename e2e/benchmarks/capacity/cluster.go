@@ -13,7 +13,7 @@ import (
 
 const (
 	namespace = "bench-capacity"
-	// storeConnections are for the orchestrator and for this program.
+	// storeConnections is the number of store connections for the orchestrator and this program.
 	storeConnections = 500
 	webhookPort      = 9848
 )
@@ -38,7 +38,7 @@ type benchmark struct {
 
 func run(ctx context.Context, o options) error {
 	env, err := framework.New(ctx, testbed.Options{Args: map[string][]string{
-		// The nodes renew no leases, and the benchmark creates the pods.
+		// The nodes do not renew their leases, and the benchmark creates the pods itself.
 		"kube-controller-manager": {"--node-monitor-grace-period=24h", "--controllers=*,-job-controller"},
 	}}, os.Stderr)
 	if err != nil {
@@ -61,7 +61,7 @@ func run(ctx context.Context, o options) error {
 	return b.measureAll(ctx)
 }
 
-// install starts both programs, with the settings of the chart.
+// install starts both programs with the chart's settings.
 func (b *benchmark) install(ctx context.Context) error {
 	if err := b.env.DefineJobSets(ctx); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (b *benchmark) install(ctx context.Context) error {
 	return b.env.ApplyWebhooks(ctx, b.env.File("charts", "jobset-controller", "files", "webhook", "manifests.yaml"), webhookPort)
 }
 
-// restart ends a program and starts it again, with empty caches.
+// restart stops a program and starts it again with empty caches.
 func (b *benchmark) restart(ctx context.Context, p program) error {
 	if err := b.env.Cluster.StopProgram(ctx, p.Name); err != nil {
 		return err

@@ -30,7 +30,7 @@ type size struct {
 	Start framework.Usage
 }
 
-// measureAll increases the number of pods from size to size with the same programs.
+// measureAll measures each size in turn, adding pods to those of the previous size.
 func (b *benchmark) measureAll(ctx context.Context) error {
 	var sizes []size
 	from := 0

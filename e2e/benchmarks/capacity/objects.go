@@ -46,7 +46,7 @@ func (b *benchmark) grow(ctx context.Context, from, to int) error {
 	return nil
 }
 
-// nameOf returns the name of the JobSet whose first pod has the given number among all pods.
+// nameOf returns a JobSet's name. number is the position of its first pod among all pods.
 func nameOf(number int) string { return fmt.Sprintf("train-%06d", number) }
 
 // runJobSet creates a JobSet, creates its pods once the manager has created the Jobs, and joins its group.
@@ -64,7 +64,7 @@ func (b *benchmark) runJobSet(ctx context.Context, number int) error {
 	return b.join(ctx, js, running)
 }
 
-// runJob runs the pods of the Job with an index, and sets the status of the Job.
+// runJob creates running pods for the Job with the given index, and sets the Job's status.
 func (b *benchmark) runJob(ctx context.Context, js *v1alpha2.JobSet, index, number int, running []*corev1.Pod) error {
 	job := &batchv1.Job{}
 	key := client.ObjectKey{Namespace: namespace, Name: fmt.Sprintf("%s-%s-%d", js.Name, entry, index)}

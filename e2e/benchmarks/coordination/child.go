@@ -24,8 +24,8 @@ type part struct {
 type command struct {
 	Do       string
 	From, To int       // run: indexes in the child; kill: index in the group
-	Round    int64     // expect
-	Since    time.Time // reads
+	Round    int64     // for the command "expect"
+	Since    time.Time // for the command "reads"
 }
 
 // report is the child's response.

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// membersOfAChild limits a child: with relays, each member has an open file on both sides, and for some seconds after its start two more
-	// for the store. Many systems permit 20,000 files.
+	// membersOfAChild is the maximum number of members in a child. With relays, a member's connection takes an open file at both ends. For
+	// some seconds after its start, the member has two more open files for the store. Many systems permit 20,000 files.
 	membersOfAChild = 4000
 	// startedAtOnce is how many members start together. Before the next ones start, all but startingMost of the started members must have
 	// read the level, because each has a connection to the store until it uses its relay.
@@ -152,7 +152,7 @@ func (c *crowd) awaitReads(members int, since time.Time) error {
 	return nil
 }
 
-// restart kills the worker of one member. It returns once every member knows that the next round is running, with the CPU time used.
+// restart kills the worker of one member. Once every member knows that the next round is running, it returns the CPU time used.
 func (c *crowd) restart(ctx context.Context) (r members.Round, used parts, err error) {
 	c.round++
 	if _, err := c.all(command{Do: "expect", Round: c.round}); err != nil {

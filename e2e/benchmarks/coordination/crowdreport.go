@@ -19,7 +19,7 @@ import (
 
 const crowdsFile = "coordination-crowds.json"
 
-// keepCrowd adds a result to the file, where it replaces an earlier one of the same kind, and returns all results.
+// keepCrowd adds a result to the file, replacing any earlier result of the same kind, and returns all results.
 func keepCrowd(dir string, r crowdResult) ([]crowdResult, error) {
 	var all []crowdResult
 	text, err := os.ReadFile(filepath.Join(dir, crowdsFile))
@@ -54,7 +54,7 @@ func printCrowds(w io.Writer, all []crowdResult) {
 	printModel(w, all)
 }
 
-// startSpan returns the median time until all members know that the round runs, with the shortest and the longest, in milliseconds.
+// startSpan returns the median time until all members know that the round is running, with the minimum and the maximum, in milliseconds.
 func startSpan(r crowdResult) string {
 	last := func(r members.Round) time.Duration { return r.Start.Last }
 	order := func(a, b members.Round) int { return cmp.Compare(last(a), last(b)) }

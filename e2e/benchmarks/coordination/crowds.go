@@ -21,7 +21,7 @@ type crowdResult struct {
 	Formed   time.Duration   `json:"formedNanoseconds"`
 	Rounds   []members.Round `json:"roundsNanoseconds"`
 	Median   members.Round   `json:"medianNanoseconds"`
-	CPU      parts           `json:"cpuSeconds"` // of one restart, from the death until all know that the round runs; mean
+	CPU      parts           `json:"cpuSeconds"` // mean of one restart, from the worker's death until all members know that the round is running
 	Switches int             `json:"switches"`   // between a relay and the store, during these restarts
 	Server   members.Usage   `json:"server"`
 	Resident int64           `json:"serverResidentBytes"`  // at its peak
@@ -36,7 +36,7 @@ type stormResult struct {
 	Allowed  time.Duration `json:"allowedNanoseconds"`         // from the start of the store until the leader has recreated the users
 	Back     time.Duration `json:"allBackNanoseconds"`         // from the start of the store until all members have read the level
 	Answered time.Duration `json:"failureAnsweredNanoseconds"` // until all members have restarted after a failure right after that
-	CPU      parts         `json:"cpuSeconds"`                 // until all are back; the leader's includes that of the measurement
+	CPU      parts         `json:"cpuSeconds"`                 // until all members are back; the leader's includes the measurement itself
 	Accepted int64         `json:"acceptedConnections"`        // by the store until all are back
 	Peak     int64         `json:"serverPeakBytes"`
 	Resident int64         `json:"serverResidentBytes"`
@@ -58,7 +58,7 @@ func measureCrowd(ctx context.Context, program string, size int, relays bool, ro
 	if _, _, err := c.restart(ctx); err != nil {
 		return r, fmt.Errorf("the first restart: %w", err)
 	}
-	time.Sleep(idle) // connections to the store that are no longer needed are closed
+	time.Sleep(idle) // members close store connections that they no longer need
 	if err := r.restarts(ctx, c, rounds); err != nil {
 		return r, err
 	}
@@ -111,7 +111,7 @@ const (
 	stormPatience = 2 * time.Minute
 )
 
-// storm restarts the store. Its leader recreates the users, as the orchestrator does, and all members reconnect.
+// storm restarts the store. The group's leader recreates the users, as the orchestrator does, and all members reconnect.
 func (c *crowd) storm(ctx context.Context) (*stormResult, error) {
 	before, err := c.cpu(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *crowd) storm(ctx context.Context) (*stormResult, error) {
 	return s, err
 }
 
-// allowAgain recreates the users. Like the orchestrator, it retries while the connections of the members keep the store busy.
+// allowAgain recreates the users. Like the orchestrator, it retries while the members' connections keep the store busy.
 func (c *crowd) allowAgain(ctx context.Context) error {
 	for began := time.Now(); ; time.Sleep(allowEvery) {
 		_, err := members.AllowMembers(ctx, c.leader)

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// raiseFiles raises the limit of open files as far as the kernel permits. The children and the store inherit it. Without
+// raiseFiles raises the limit on open files as far as the kernel permits. The children and the store inherit it. Without
 // CAP_SYS_RESOURCE, it raises only the soft limit.
 func raiseFiles() error {
 	most, err := sysctl("fs/nr_open")
@@ -22,7 +22,7 @@ func raiseFiles() error {
 		err = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: hard, Max: hard})
 	}
 	if err != nil {
-		return fmt.Errorf("raising the limit of open files: %w", err)
+		return fmt.Errorf("raising the limit on open files: %w", err)
 	}
 	return nil
 }
@@ -39,7 +39,8 @@ func sysctl(name string) (uint64, error) {
 	return n, nil
 }
 
-// defaultBacklogMembers is the largest group that was measured with the kernel's default for the queue of the loopback interface.
+// defaultBacklogMembers is the size of the largest group that was measured with the kernel's default queue length for the loopback
+// interface.
 const defaultBacklogMembers = 10_000
 
 // checkBacklog returns an error if the kernel may drop packets between the members. The keepalives of all connections are due at the same time
@@ -62,7 +63,7 @@ func fileLimit() uint64 {
 	return limit.Max
 }
 
-// leastMemory is how much memory must stay available for the other work on the machine.
+// leastMemory is how much memory must remain available for other work on the machine.
 const leastMemory = 8 << 30
 
 // checkMemory returns an error if the machine is short of memory.

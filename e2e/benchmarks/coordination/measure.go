@@ -23,11 +23,11 @@ type result struct {
 	Heap     int64           `json:"memberHeapBytes"` // of this process, per member
 }
 
-// rates are what one restart uses.
+// rates holds the resources that one restart uses.
 type rates struct {
 	Calls float64 `json:"commands"`
 	CPU   float64 `json:"cpuSeconds"`
-	// MembersCPU is the CPU of this process: the members, and the kernel's work for their connections.
+	// MembersCPU is this process's CPU time: that of the members, and the kernel's work for their connections.
 	MembersCPU float64 `json:"membersCPUSeconds"`
 }
 
@@ -74,7 +74,7 @@ func (r *result) restarts(ctx context.Context, f *members.Group, server *members
 	return nil
 }
 
-// share returns how many members share a connection. It is 1, as for real agents, unless the limit of open files is too
+// share returns how many members share a connection. It is 1, as for real agents, unless the limit on open files is too
 // low: the server and this process each need two files for a member.
 func share(size int) int {
 	if 2*uint64(size)+spareFiles < fileLimit() {

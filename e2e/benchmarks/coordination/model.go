@@ -28,7 +28,8 @@ func sharedCores(r crowdResult, cores int) time.Duration {
 	return seconds((r.CPU.Store + r.CPU.Members + r.CPU.Leader) / float64(cores))
 }
 
-// ownCores adds the mean CPU time of the members that one relay serves, or without relays that of one agent, to the CPU time of the store.
+// ownCores returns the store's CPU time plus the mean CPU time of the members that one relay serves. Without relays, it adds the mean CPU
+// time of one agent.
 func ownCores(r crowdResult) time.Duration {
 	served := 1.0
 	if r.Relays {

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// child is a process with a part of the members.
+// child is a process that runs some of the members.
 type child struct {
 	first, size int
 	process     *exec.Cmd
 	in          io.WriteCloser
 	out         *json.Decoder
 	answers     *json.Encoder
-	printed     *beginning // what it has written to stderr
+	printed     *beginning // the beginning of what it has written to stderr
 }
 
 func startChild(ctx context.Context, p part) (*child, error) {

@@ -34,7 +34,7 @@ type bench struct {
 type phase struct {
 	Name    string
 	Seconds float64
-	Workers int // that were created or replaced
+	Workers int // number that were created or replaced
 	Usage   framework.Usage
 }
 
@@ -147,7 +147,7 @@ func (b *bench) scale(ctx context.Context, to int) error {
 	return b.await(ctx, func(s *v1alpha1.ElasticJobStatus) bool { return int(s.Replicas) == to })
 }
 
-// await waits until the status satisfies is.
+// await waits until is returns true for the status.
 func (b *bench) await(ctx context.Context, is func(*v1alpha1.ElasticJobStatus) bool) error {
 	return framework.UntilEvery(ctx, "the status of the ElasticJob is as expected", 100*time.Millisecond, patience, func(ctx context.Context) error {
 		job := &v1alpha1.ElasticJob{}
@@ -161,7 +161,7 @@ func (b *bench) await(ctx context.Context, is func(*v1alpha1.ElasticJobStatus) b
 	})
 }
 
-// clean removes everything but the CRD.
+// clean removes everything except for the CRD.
 func (b *bench) clean() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()

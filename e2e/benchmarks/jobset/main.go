@@ -73,12 +73,12 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
-// podsEach is the capacity of a node in pods.
+// podsEach is the maximum number of pods per node.
 const podsEach = 110
 
 func bench(ctx context.Context, o options) error {
 	env, err := framework.New(ctx, testbed.Options{Args: map[string][]string{
-		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // simulated nodes renew no leases here
+		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // simulated nodes do not renew their leases here
 	}}, os.Stderr)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func bench(ctx context.Context, o options) error {
 	return errors.Join(b.playAll(ctx), b.readRequests(), b.report()) // keep the measurements even after an error
 }
 
-// playAll measures each shape in rounds, with each manager in turn, freshly started.
+// playAll measures each shape in several rounds. In each round, the managers take turns and are freshly started.
 func (b *benchmark) playAll(ctx context.Context) error {
 	for _, s := range b.options.shapes {
 		for round := range b.options.rounds {

@@ -24,7 +24,7 @@ import (
 const (
 	// patience limits one phase.
 	patience = 6 * time.Minute
-	// interval is the polling interval for the end of a phase, and therefore the precision of times.
+	// interval is how often a phase is checked for completion. It determines the precision of the measured times.
 	interval = 200 * time.Millisecond
 	// rest is the pause before and after a phase, in which the manager finishes work that the phase does not wait for.
 	// It is included in the manager's CPU and calls.
@@ -63,7 +63,7 @@ func (b *benchmark) play(ctx context.Context, name string, s shape, round int) e
 	return nil
 }
 
-// phase is one step: begin starts it, and done returns nil at its end.
+// phase is one step. begin starts it, and done returns nil once it has ended.
 type phase struct {
 	name  string
 	begin func(context.Context) error
@@ -103,7 +103,7 @@ func until(ctx context.Context, done func(context.Context) error) error {
 	return framework.UntilEvery(ctx, "the phase has ended", interval, patience, done)
 }
 
-// stage is a shape in its namespace.
+// stage runs a shape in a namespace of its own.
 type stage struct {
 	*benchmark
 	shape     shape
@@ -176,7 +176,7 @@ func (s *stage) delete(ctx context.Context) error {
 	return s.env.Client.DeleteAllOf(ctx, &v1alpha2.JobSet{}, client.InNamespace(s.namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
 }
 
-// all returns a check that passes if every JobSet satisfies is.
+// all returns a check that passes if is returns true for every JobSet.
 func (s *stage) all(what string, is func(*v1alpha2.JobSet) bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var list v1alpha2.JobSetList
@@ -222,7 +222,7 @@ func sum(js *v1alpha2.JobSet, of func(v1alpha2.ReplicatedJobStatus) int32) int {
 	return n
 }
 
-// gone returns an error while Jobs or pods are left.
+// gone returns an error while any Jobs or pods are left.
 func (s *stage) gone(ctx context.Context) error {
 	for _, list := range []client.ObjectList{&batchv1.JobList{}, &corev1.PodList{}} {
 		if err := s.env.Client.List(ctx, list, client.InNamespace(s.namespace), client.Limit(1)); err != nil {

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// profileSeconds is how much of a phase is profiled, from its start.
+// profileSeconds is how long a phase is profiled, counted from its start.
 const profileSeconds = 10
 
-// profile takes a CPU profile of our manager while a phase runs. wait waits for its end.
+// profile takes a CPU profile of our manager while a phase runs. wait returns once the profile is complete.
 func (b *benchmark) profile(m *manager, s shape, p phase) (wait func()) {
 	if b.options.profiles == "" || m.name != ours {
 		return func() {}

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// span is the time of the requests of a phase.
+// span is the period in which a phase's requests are made.
 type span struct{ start, end time.Time }
 
 func (s span) contains(at time.Time) bool { return at.After(s.start) && at.Before(s.end) }

@@ -58,7 +58,7 @@ func phaseNames() []string {
 	return names
 }
 
-// values returns the sum of the given phases of a manager, for each round.
+// values returns a manager's sum over the given phases, for each round.
 func (r results) values(manager string, value func(result) float64, phases ...string) []float64 {
 	byRound := map[int]float64{}
 	for _, one := range r {

@@ -98,7 +98,7 @@ type Line struct {
 	Points []Point
 }
 
-// Lines draws series with a logarithmic y axis. The x axis is linear and starts at 0. Points with y of 0 or less are
+// Lines draws series with a logarithmic y axis. The x axis is linear and starts at 0. Points whose y is 0 or less are
 // left out.
 type Lines struct {
 	Title, X, Y string

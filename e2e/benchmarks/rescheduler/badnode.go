@@ -71,7 +71,7 @@ func playBadNode(ctx context.Context, client *kubernetes.Clientset) (*badNode, e
 
 func (b *badNode) stop() { b.end() }
 
-// see handles the first observation of a pod with a node.
+// see handles a pod when it is first observed to be bound to a node.
 func (b *badNode) see(pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" {
 		return
@@ -113,7 +113,7 @@ func (b *badNode) reject(ctx context.Context, pod *corev1.Pod) {
 		Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError", StartTime: &now,
 		Message: "Pod was rejected: Allocate failed due to no healthy devices present",
 	}
-	_, _ = b.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, failed, metav1.UpdateOptions{}) // a pod that is gone needs no rejection
+	_, _ = b.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, failed, metav1.UpdateOptions{}) // the pod may already be gone
 }
 
 // keep makes the node hold new pods without rejecting them.

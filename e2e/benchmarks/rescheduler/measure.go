@@ -23,7 +23,7 @@ type result struct {
 	// Singles are the seconds from a rejection until the replacement is assigned to a node, one pod at a time, in
 	// order.
 	Singles []float64
-	// Rejections counts the rejections of all single pods. The minimum is one each.
+	// Rejections counts the rejections of all single pods. The minimum is one per pod.
 	Rejections int
 	// WaveSeconds is the time from the rejection of all pods until the last replacement is assigned to a node.
 	// WaveRejections counts the rejected pods until then. WaveSeconds is 0 if not all replacements were assigned to a

@@ -26,7 +26,7 @@ type options struct {
 	pause  time.Duration // between the first and the second failure
 	period time.Duration // maximum of the kubelet's back-off; 0: the kubelet's default
 	sizes  []int
-	report string // the page to write; empty: it is printed
+	report string // the page to write; empty: print it
 	only   string // part of a mode's name; empty: all
 }
 

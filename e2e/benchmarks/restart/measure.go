@@ -58,7 +58,7 @@ func measureAll(ctx context.Context, env *framework.Environment, o options) ([]r
 	return rows, nil
 }
 
-// measureWith measures a mode with the controller that carries it out.
+// measureWith measures a mode with the controller that implements it.
 func measureWith(ctx context.Context, env *framework.Environment, a recovery.Mode, workers int, o options) (row, error) {
 	if !a.Upstream {
 		return measure(ctx, env, a, workers, o)

@@ -43,7 +43,7 @@ func bench(ctx context.Context, o options) error {
 	}
 	b := &benchmark{options: o, machine: machine()}
 	env, err := framework.New(ctx, testbed.Options{Args: map[string][]string{
-		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // simulated nodes renew no leases here
+		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // simulated nodes do not renew their leases here
 	}}, os.Stderr)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (b *benchmark) install(ctx context.Context) error {
 }
 
 // sharedFrom is the number of workers from which agents share connections for calls. Otherwise this process and the
-// store would exceed the limit of open files, which is 20,000 on the development machines. Each agent needs two.
+// store would exceed the limit on open files, which is 20,000 on the development machines. Each agent needs two.
 const (
 	sharedFrom = 9000
 	share      = 100

@@ -192,7 +192,7 @@ func get(ctx context.Context, web *http.Client, url string) (string, error) {
 	return string(body), err
 }
 
-// sumOf returns the sum of the series of a metric that pass the filter, or of all without one. An absent metric is 0.
+// sumOf adds up the series of a metric that pass the filter, or all series if there is no filter. It returns 0 if the metric is absent.
 func sumOf(exposition, name string, wanted func(model.Metric) bool) (float64, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	var lines strings.Builder // the API server's other metrics amount to megabytes

@@ -26,10 +26,10 @@ func (g *group) slot(i int) string {
 	return fmt.Sprintf("%s-%s-%d-%d", g.js.Name, entry, i%jobs, i/jobs)
 }
 
-// victim returns the worker of failure i, a different one each time.
+// victim returns the worker that fails in failure i, a different one each time.
 func (g *group) victim(i int) string { return g.slot((i*7 + 3) % g.size) }
 
-// fail kills one worker's process after another. The kubelets' back-off is reset before each.
+// fail kills one worker's process after another. The kubelets' back-off is reset before each kill.
 func (b *benchmark) fail(ctx context.Context, g *group) error {
 	return b.strikes(ctx, g, results.Failure, b.runs, func(_ context.Context, i int) (time.Time, error) {
 		b.simulation.Forgive()
@@ -37,7 +37,7 @@ func (b *benchmark) fail(ctx context.Context, g *group) error {
 	})
 }
 
-// failTen kills the processes of ten workers at once, several times.
+// failTen repeatedly kills the processes of ten workers at once.
 func (b *benchmark) failTen(ctx context.Context, g *group) error {
 	return b.strikes(ctx, g, results.Ten, b.runs, func(_ context.Context, i int) (time.Time, error) {
 		b.simulation.Forgive()
@@ -56,7 +56,7 @@ const (
 	rackPods = 100
 )
 
-// loseRack deletes many pods of one node pool at once, as if a rack had been lost, several times.
+// loseRack repeatedly deletes many pods of one node pool at once, as if a rack had been lost.
 func (b *benchmark) loseRack(scenario string) func(context.Context, *group) error {
 	return func(ctx context.Context, g *group) error {
 		return b.strikes(ctx, g, scenario, b.runs, func(ctx context.Context, i int) (time.Time, error) {
@@ -190,8 +190,8 @@ func (g *group) awaitAnswer(ctx context.Context, watch *agent.Stopwatch, round i
 	}
 }
 
-// watchDecision watches the JobSet until it counts the restart. The returned function returns the time of that observation, or the zero time if
-// it was not made.
+// watchDecision watches the JobSet until it counts the restart. The returned function returns when that was observed, or the zero time if it
+// was not.
 func (g *group) watchDecision(ctx context.Context) func() time.Time {
 	if inPlace(g.way) {
 		return func() time.Time { return time.Time{} }
@@ -214,8 +214,8 @@ func (g *group) watchDecision(ctx context.Context) func() time.Time {
 	return func() time.Time { cancel(); return <-moment }
 }
 
-// watchEnd watches a pod until the API server shows that no part of it is running. The returned function returns the time of that
-// observation, or the zero time if it was not made.
+// watchEnd watches a pod until the API server shows that no part of it is running. The returned function returns when that was
+// observed, or the zero time if it was not.
 func (g *group) watchEnd(ctx context.Context, name types.NamespacedName) (func() time.Time, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w, err := g.env.Kube.CoreV1().Pods(name.Namespace).Watch(ctx, metav1.ListOptions{

@@ -21,13 +21,13 @@ func connections(workers int) int {
 	return connectionsOfAgent * workers
 }
 
-// raiseFiles raises the limit of open files of this program and its children to the number of the agents' connections
-// to the store, which requires root. It does nothing if the limit is high enough.
+// raiseFiles raises the limit on open files for this program and its children, so that all agents can connect to the
+// store. This requires root. It does nothing if the limit is already high enough.
 func raiseFiles(workers int) error {
 	need := uint64(filesFor(workers))
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return fmt.Errorf("reading the limit of open files: %w", err)
+		return fmt.Errorf("reading the limit on open files: %w", err)
 	}
 	limit.Max = max(limit.Max, need)
 	limit.Cur = limit.Max

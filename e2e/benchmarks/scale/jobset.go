@@ -35,7 +35,7 @@ func inPlace(way string) bool {
 	return way == results.CRI || way == results.Exec || way == results.Spares
 }
 
-// spares is the number of spares of a JobSet that has some.
+// spares is the number of spares in a JobSet that has any.
 const spares = 2
 
 // jobSet returns a JobSet with one replicatedJob and the given numbers of Jobs and workers. If it is exclusive, each Job has its own node pool.
@@ -94,7 +94,7 @@ type group struct {
 	round int64
 	// restarts counts the deleted pods, each of which is replaced.
 	restarts int32
-	// ended returns the time at which the deleted pod of the current failure had ended; nil if none was deleted.
+	// ended returns when the pod that was deleted in the current failure ended. It is nil if no pod was deleted.
 	ended func() time.Time
 }
 
@@ -102,7 +102,7 @@ type group struct {
 func (b *benchmark) start(ctx context.Context, name, way string, jobs, pods int, exclusive bool) (*group, error) {
 	g := &group{benchmark: b, way: way, js: jobSet(name, way, jobs, pods, exclusive), size: jobs * pods}
 	watch := b.agents.Watch(name)
-	// The webhooks of a manager that has just started may take a moment.
+	// The webhooks of a manager that has just started may not respond immediately.
 	err := until(ctx, "the JobSet is created", time.Second, func(ctx context.Context) error { return b.env.Client.Create(ctx, g.js) })
 	if err != nil {
 		return nil, err
@@ -113,8 +113,8 @@ func (b *benchmark) start(ctx context.Context, name, way string, jobs, pods int,
 	return g, g.awaitQuiet(ctx)
 }
 
-// awaitUp returns once the program of each worker has started after the stopwatch and, with in-place restarts, the
-// group runs.
+// awaitUp returns once each worker's program has started since the stopwatch was started and, with in-place restarts,
+// the group is running.
 func (g *group) awaitUp(ctx context.Context, watch *agent.Stopwatch) (last time.Time, err error) {
 	err = until(ctx, "all workers run", interval, func(ctx context.Context) error {
 		n := 0

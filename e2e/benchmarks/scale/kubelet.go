@@ -9,7 +9,7 @@ import (
 
 const kubeletDefault = "default"
 
-// nodeModel says how the nodes behave, with values measured on the real node.
+// nodeModel describes how the nodes behave, with values measured on the real node.
 type nodeModel struct {
 	rules  kubelet.Rules
 	timing agent.Timing
@@ -38,8 +38,8 @@ func shortPeriod() kubelet.Rules {
 }
 
 // evented returns rules for the kubelet's EventedPLEG gate, with which it receives an event for an exit instead of
-// polling every second. The time from the call that stops a container until the next one ran was 112-161 ms, of which
-// 36-50 ms passed until the exit was reported.
+// polling every second. The next container was running 112-161 ms after the call that stopped the previous one. The
+// first 36-50 ms of that passed until the exit was reported.
 func evented() kubelet.Rules {
 	rules := defaults()
 	rules.Tick, rules.RestartDelay = 25*time.Millisecond, 75*time.Millisecond

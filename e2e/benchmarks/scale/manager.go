@@ -25,7 +25,7 @@ type managerOf struct {
 	web       *http.Client // may read the metrics
 }
 
-// byPublished reports whether the upstream JobSet controller carries out a way.
+// byPublished reports whether the upstream JobSet controller handles this way to recover.
 func byPublished(way string) bool { return way == results.Published || way == results.Upstream }
 
 // manage starts the manager for a recovery method, with its webhooks, which exclusive placement requires. If the

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
 )
 
-// models returns what is simulated, with the values of the runs.
+// models returns what is simulated, with the values used in the runs.
 func models() []results.Model {
 	const node = "real node, containerd 2.2"
 	t, evented := agent.Measured(), kubelets["evented"]

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
-// playAll measures all scenarios with each way.
+// playAll measures all scenarios for each way to recover.
 func (b *benchmark) playAll(ctx context.Context) error {
 	for _, way := range b.ways {
 		if err := b.play(ctx, way); err != nil {
@@ -45,7 +45,8 @@ func (b *benchmark) scenariosOf() []scenario {
 	}
 }
 
-// play measures one way. It first removes the objects of the previous way. Those of the last way remain until the testbed is taken down.
+// play measures one way to recover. It first removes the objects of the previous way. The last way's objects remain until the testbed is
+// taken down.
 func (b *benchmark) play(ctx context.Context, way string) error {
 	if err := errors.Join(b.remove(ctx), b.manage(ctx, way)); err != nil {
 		return err
@@ -83,7 +84,7 @@ func (b *benchmark) playOne(ctx context.Context, way string) error {
 	return nil
 }
 
-// keep adds a result to the file immediately, so that a later error does not lose it.
+// keep adds a result to the file immediately, so that it is not lost if a later step fails.
 func (b *benchmark) keep(k results.Key, runs []results.Run, skipped int) error {
 	k.Kubelet = b.kubelet
 	machine := b.machine

@@ -10,11 +10,11 @@ import (
 	"sync"
 )
 
-// profileSeconds is how much of a recovery is profiled, from the failure.
+// profileSeconds is how long a recovery is profiled, counted from the failure.
 const profileSeconds = 10
 
-// profile takes CPU profiles of our programs, and of this one with all agents, during a recovery. end waits for the
-// profiles.
+// profile takes CPU profiles of our programs, and of this one with all agents, during a recovery. end returns once the
+// profiles are complete.
 func (b *benchmark) profile(name string) (end func()) {
 	if b.profiles == "" {
 		return func() {}

@@ -20,7 +20,7 @@ func (b *benchmark) steadily(ctx context.Context, g *group) error {
 	return b.keep(results.Key{Scenario: results.Steady, Way: g.way, Workers: g.size, JobSets: 1}, []results.Run{run}, 0)
 }
 
-// window measures what is used while do runs.
+// window measures the resources used while do runs.
 func (b *benchmark) window(ctx context.Context, do func() error) (results.Run, error) {
 	before, err := b.count(ctx, true)
 	if err != nil {

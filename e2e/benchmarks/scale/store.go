@@ -19,7 +19,7 @@ import (
 
 const (
 	storeProgram = "valkey-server"
-	// spareConnections are for the orchestrator, for spares, and for pods that end while their successors start.
+	// spareConnections is the number of connections for the orchestrator, for spares, and for pods that end while their successors start.
 	spareConnections = 500
 )
 
@@ -34,7 +34,7 @@ func (b *benchmark) startStore(ctx context.Context) (err error) {
 	return err
 }
 
-// reach returns the options with which the agents of a JobSet connect to the store. The user and the password come from the JobSet's Secret.
+// reach returns the options that a JobSet's agents use to connect to the store. The user and the password come from the JobSet's Secret.
 func (b *benchmark) reach(pod *corev1.Pod) (valkey.Options, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), secretPatience)
 	defer cancel()

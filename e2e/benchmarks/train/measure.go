@@ -94,14 +94,14 @@ func (t *training) awaitSpare(ctx context.Context) error {
 	})
 }
 
-// life is what the newest process of a rank has recorded.
+// life holds what a rank's newest process has recorded.
 type life struct {
 	process string
 	at      map[string]time.Time
 }
 
-// notes returns the newest process of a rank that started after the given time, and the time at which the rank failed after that, or zero if it
-// did not.
+// notes returns a rank's newest process that started after the given time. failed is when the rank failed after that time, or zero if it did
+// not.
 func (t *training) notes(rank int, after time.Time) (newest life, failed time.Time) {
 	f, err := os.Open(filepath.Join(t.dir, fmt.Sprint("notes-", rank)))
 	if err != nil {
@@ -160,7 +160,7 @@ func (t *training) await(ctx context.Context, after time.Time, limit time.Durati
 type outcome struct {
 	Phases map[string]time.Duration `json:"phases,omitempty"`
 	Total  time.Duration            `json:"total"` // 0: no step in time
-	Load   float64                  `json:"load"`  // of the machine in the minute before
+	Load   float64                  `json:"load"`  // machine load in the minute before the failure
 }
 
 // loadOfMachine returns the load average of the last minute.
@@ -217,7 +217,7 @@ func (t *training) fail(ctx context.Context, failure string) (outcome, error) {
 	return o, nil
 }
 
-// strike makes a rank fail and returns the time. ended returns the time at which the API server showed that a deleted pod had ended, or zero.
+// strike makes a rank fail and returns the time. ended returns when the API server showed that a deleted pod had ended, or zero.
 func (t *training) strike(ctx context.Context, rank int, failure string) (at time.Time, ended func() time.Time, err error) {
 	if failure == deleted {
 		return t.deletePod(ctx, rank)
@@ -239,8 +239,8 @@ func (t *training) strike(ctx context.Context, rank int, failure string) (at tim
 	return at, func() time.Time { return time.Time{} }, err
 }
 
-// deletePod deletes the pod of a rank. With ways other than ours, the next pod may start before the old one has ended, so the end is not a
-// phase.
+// deletePod deletes the pod of a rank. With ways to recover other than ours, the next pod may start before the old one has ended, so the
+// end of the old pod is not a phase.
 func (t *training) deletePod(ctx context.Context, rank int) (at time.Time, ended func() time.Time, err error) {
 	all, err := t.env.AwaitWorkers(ctx, namespace, name, workers)
 	if err != nil {
@@ -278,7 +278,7 @@ func (t *training) watch(all []life) <-chan time.Time {
 	return ended
 }
 
-// detected returns the time at which Holdfast detected the last failure. Other ways do not report that.
+// detected returns when Holdfast detected the last failure. Other ways to recover do not report this.
 func (t *training) detected(ctx context.Context, after time.Time) time.Time {
 	if !t.way.records {
 		return time.Time{}

@@ -1,6 +1,6 @@
 package main
 
-// introduction is a format with the number of workers and the timeout of hangs.
+// introduction is the format of the page's introduction. Its arguments are the number of workers and the timeout for hangs.
 const introduction = `# From a failure to the next training step
 
 ` + "`make bench-train`" + ` writes this page. Each training job runs on one real node with 2 cores: %d workers, each in its own pod, with PyTorch 2.6
@@ -31,7 +31,7 @@ which includes the training job itself and other work on the machine. In the run
 other work (` + "`cpu.shares`" + ` 262144), and the control plane ran at nice -15. So rows of different days were measured under different load.
 `
 
-// reasons follow the targets.
+// reasons is the text that follows the targets.
 const reasons = `
 * Recovery from **a hang** always takes at least 15 s, because that is the timeout in this benchmark, and nothing detects the hang earlier. A warm start
   saves time after that.
@@ -42,7 +42,7 @@ const reasons = `
   rank, scheduling and the start of a container. It takes over when the pod has ended.
 `
 
-// remarks come last.
+// remarks is the text at the end of the page.
 const remarks = "`detect` ends when Holdfast has detected the failure; the other kinds of recovery do not report this. `stop` ends when no process of the old run is left, and `pod end` ends when the API server shows that nothing of a deleted pod is running. " + `A phase without a
 value ("-") is included in the next one. Each phase ends when the last rank has completed it. Kinds of recovery without a row, and fields with "-" in the first table, have not been measured yet.
 `

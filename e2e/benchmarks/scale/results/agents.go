@@ -38,7 +38,7 @@ func CostsOf(restart, rest Result) (Costs, bool) {
 	return c, c.RestartCPU > 0
 }
 
-// Plan is a number of agents on several stores, each with a core of its own.
+// Plan describes a number of agents distributed over several stores, each with its own core.
 type Plan struct {
 	Agents, Shards int
 	// Connections, MemoryMiB and RestCores are those of one shard at rest. A store cannot use more than one core.

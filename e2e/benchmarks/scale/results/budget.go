@@ -48,14 +48,15 @@ func (p *page) budgetOf(r Result, base float64) []string {
 	return append(row, number(shared), number(measured), number(measured/shared), own)
 }
 
-// restartCPU returns the CPU time of a program for one worker in a restart, without what it uses when the group is idle.
+// restartCPU returns a program's CPU time per worker in a restart, excluding what it uses while the group is idle.
 func (p *page) restartCPU(r Result, program string) float64 {
 	rest := p.restCPU(program)
 	n := float64(r.Workers)
 	return r.each(func(run Run) float64 { return max(0, run.Usage.CPU[program]/n-rest*run.Usage.Seconds) }).Median
 }
 
-// restCPU returns the CPU time of a program per worker and second of an idle group, measured with the largest one; 0 if none was measured.
+// restCPU returns a program's CPU time per worker and second in an idle group, measured in the largest such group. It returns 0 if none was
+// measured.
 func (p *page) restCPU(program string) float64 {
 	sizes := p.sizes(Steady)
 	for i := len(sizes) - 1; i >= 0; i-- {

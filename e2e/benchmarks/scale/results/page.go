@@ -63,7 +63,7 @@ func (p *page) row(cells []string) { p.line("| %s |", strings.Join(cells, " | ")
 // kubeletDefault is the kubelet's default restart back-off.
 const kubeletDefault = "default"
 
-// find returns the result of one JobSet with the kubelet's defaults, or false.
+// find returns the result for one JobSet with the kubelet's defaults. It returns false if there is none.
 func (p *page) find(scenario, way string, workers int) (Result, bool) {
 	for _, r := range p.all {
 		if r.Scenario == scenario && r.Way == way && r.Workers == workers && r.JobSets == 1 && r.Kubelet == kubeletDefault {
@@ -145,7 +145,7 @@ func (p *page) together() {
 	p.table("", []string{"workers", "recovery", "one process, s", "ten processes, s", "ten / one", "one pod, s", "a hundred pods, s"}, rows)
 }
 
-// runsOf returns the number of runs with a killed process, and with a deleted pod if that differs.
+// runsOf returns the number of runs in which a process was killed, and the number in which a pod was deleted if it differs.
 func runsOf(killed, deleted Result) string {
 	if n := len(deleted.Runs); n > 0 && n != len(killed.Runs) {
 		return fmt.Sprintf("%d, %d", len(killed.Runs), n)
@@ -153,7 +153,7 @@ func runsOf(killed, deleted Result) string {
 	return fmt.Sprint(len(killed.Runs))
 }
 
-// same returns the result of another scenario with the same other keys, or a zero Result.
+// same returns the result whose key differs only in the scenario, or a zero Result.
 func (p *page) same(r Result, scenario string) Result {
 	for _, other := range p.all {
 		k := r.Key

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Remarks below the table of the headline, which readers need to interpret it.
+// Remarks below the headline table, which readers need to interpret it.
 
 // aboutPublished names the versions of the published controller that took part.
 func (p *page) aboutPublished() {
@@ -25,7 +25,7 @@ func (p *page) aboutPublished() {
 	}
 }
 
-// aboutMachines names the rows from a different machine than the Recreate that they are compared with.
+// aboutMachines names the rows that were measured on a different machine than the Recreate result that they are compared with.
 func (p *page) aboutMachines() {
 	var apart []string
 	for _, r := range p.all {

@@ -33,10 +33,10 @@ const (
 	Recreate  = "Recreate"
 	Blocking  = "BlockingRecreate"
 	Published = "Recreate, upstream JobSet" // by the published manager instead of ours
-	Upstream  = "in place, upstream JobSet" // restartStrategy InPlaceRestart of the published manager
+	Upstream  = "in place, upstream JobSet" // the published manager's restartStrategy InPlaceRestart
 	CRI       = "in place, CRI driver"
 	Exec      = "in place, exec driver"
-	Spares    = "in place, exec driver, spares" // without exclusive placement, which spares cannot have
+	Spares    = "in place, exec driver, spares" // without exclusive placement, which spares do not support
 )
 
 // Key says what was measured. A later result with the same key replaces the earlier one.
@@ -71,15 +71,14 @@ type Machine struct {
 	MemoryGiB float64           `json:"memoryGiB"`
 	Kernel    string            `json:"kernel"`
 	Versions  map[string]string `json:"versions"`
-	// Waiting is the load average of the minute before.
+	// Waiting is the load average of the minute before the measurement.
 	Waiting float64 `json:"loadBefore"`
 }
 
-// JobSet is the name of the upstream JobSet controller in the versions of a machine. It is present only if that
-// controller took part.
+// JobSet is the upstream JobSet controller's key in Versions. The key is present only if that controller took part.
 const JobSet = "upstream JobSet"
 
-// With returns the machine with the version of one more program.
+// With returns a copy of the machine with one more program version.
 func (m Machine) With(program, version string) Machine {
 	versions := map[string]string{program: version}
 	maps.Copy(versions, m.Versions)

@@ -72,7 +72,7 @@ func (r Result) each(of func(Run) float64) Statistic {
 	return Of(values)
 }
 
-// Outage returns how long some worker was not running.
+// Outage returns how long at least one worker was not running.
 func (r Result) Outage() Statistic { return r.each(func(run Run) float64 { return run.Seconds }) }
 
 // Phase returns the time at which a phase ended. It is the zero Statistic if no run has that phase.

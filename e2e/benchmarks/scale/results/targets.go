@@ -91,7 +91,8 @@ func podTargets(size int) []target {
 	}
 }
 
-// fromEvidence returns the median time from the evidence that a deleted pod has ended, divided by that of a killed process.
+// fromEvidence returns the median recovery time counted from the evidence that a deleted pod has ended, divided by the median recovery time
+// after a killed process.
 func fromEvidence(scenario string, size int) func(*page) float64 {
 	return func(p *page) float64 {
 		killed, _ := p.find(Failure, Spares, size)
