@@ -41,8 +41,8 @@ func (env *Environment) Account(ctx context.Context, manifest, account string) (
 	return file, env.writeAccount(ctx, account, file)
 }
 
-// Allow grants an account of a program additional permissions, as the program's chart does for a setting that is off
-// by default.
+// Allow grants a program's account additional permissions, as the program's chart does for a setting that is off by
+// default.
 func (env *Environment) Allow(ctx context.Context, account, name string, rules ...rbacv1.PolicyRule) error {
 	meta := metav1.ObjectMeta{Name: name}
 	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}

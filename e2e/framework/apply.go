@@ -25,7 +25,7 @@ const (
 	nodePoolValue = "pool-1"
 )
 
-// Apply applies a manifest as `kubectl apply --server-side` does. namespace is for objects that do not name one.
+// Apply applies a manifest as `kubectl apply --server-side` does. Objects that do not specify a namespace are created in `namespace`.
 func (env *Environment) Apply(ctx context.Context, namespace, file string) error {
 	return env.applySome(ctx, namespace, file, func(*unstructured.Unstructured) bool { return true })
 }

@@ -181,7 +181,7 @@ func Healthy(address string) func(context.Context) error {
 // awaitKind waits until the API server serves a kind.
 func (env *Environment) awaitKind(ctx context.Context, kind schema.GroupVersionKind) error {
 	return Until(ctx, "the API server serves "+kind.Kind+"s", func(ctx context.Context) error {
-		// The client would remember a group that is served while its kinds are not, so discovery is checked
+		// The client would cache a group that is already served while its kinds are not, so discovery is checked
 		// first.
 		served, err := env.Kube.Discovery().ServerResourcesForGroupVersion(kind.GroupVersion().String())
 		if err != nil {

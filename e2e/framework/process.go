@@ -25,7 +25,7 @@ func (env *Environment) program(ctx context.Context, w Worker) (int, error) {
 	return program(first)
 }
 
-// awaitProgram returns the PID of a worker's program. If the supervisor is about to start the worker, it waits.
+// awaitProgram returns the PID of a worker's program. It waits if the supervisor is about to start the worker.
 func (env *Environment) awaitProgram(ctx context.Context, w Worker) (pid int, err error) {
 	var failure error
 	err = Until(ctx, "worker "+w.ID+" has a program", func(ctx context.Context) error {
@@ -40,7 +40,7 @@ func (env *Environment) awaitProgram(ctx context.Context, w Worker) (pid int, er
 	return pid, nil
 }
 
-// Variable returns an environment variable of a worker's program, or "". If the supervisor is about to start the worker, it waits.
+// Variable returns an environment variable of a worker's program, or "". It waits if the supervisor is about to start the worker.
 func (env *Environment) Variable(ctx context.Context, w Worker, name string) (string, error) {
 	pid, err := env.awaitProgram(ctx, w)
 	if err != nil {
@@ -68,8 +68,8 @@ func (env *Environment) Program(ctx context.Context, w Worker) (string, error) {
 	return fmt.Sprintf("%d@%s", pid, fields[startField]), nil
 }
 
-// Finish makes a worker of the image "worker" succeed. It returns an error if the worker has no program, or one that does
-// not handle the signal yet.
+// Finish makes a worker that runs the image "worker" succeed. It returns an error if the worker has no program, or one
+// that does not handle the signal yet.
 func (env *Environment) Finish(ctx context.Context, w Worker) error {
 	pid, err := env.program(ctx, w)
 	if err != nil {
@@ -82,8 +82,8 @@ func (env *Environment) Finish(ctx context.Context, w Worker) error {
 	return err
 }
 
-// isListening returns an error until a program of the image "worker" handles its signals. The Go runtime has handlers for nearly all
-// signals from the start. SIGTTIN is one of the few for which it installs a handler only when the program asks for it, which the
+// isListening returns an error until the program from the image "worker" handles its signals. The Go runtime has handlers for nearly
+// all signals from the start. SIGTTIN is one of the few for which it installs a handler only when the program asks for it, which the
 // worker does last.
 func isListening(pid int) error {
 	caught, err := handles(pid, unix.SIGTTIN)

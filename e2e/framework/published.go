@@ -87,8 +87,8 @@ internalCertManagement: {enable: false}
 	}, nil
 }
 
-// InstallPublished runs the upstream controller in place of ours until restore is called. It loads its agent and gives
-// it the permissions it needs in the given namespace.
+// InstallPublished runs the upstream controller in place of ours until restore is called. It loads the upstream agent,
+// and grants it the permissions that it needs in the given namespace.
 func (env *Environment) InstallPublished(ctx context.Context, namespace string) (restore func(context.Context) error, err error) {
 	agent, err := env.PublishedAgent(ctx)
 	if err != nil {
@@ -154,7 +154,7 @@ func (env *Environment) allowPublishedAgents(ctx context.Context, namespace stri
 	return nil
 }
 
-// PublishedStrategy sets what the upstream controller requires of a JobSet with one replicatedJob for InPlaceRestart.
+// PublishedStrategy configures a JobSet with one replicatedJob as the upstream controller requires for InPlaceRestart.
 func PublishedStrategy(js *v1alpha2.JobSet) {
 	js.Spec.FailurePolicy.RestartStrategy = v1alpha2.InPlaceRestart
 	job := &js.Spec.ReplicatedJobs[0].Template.Spec

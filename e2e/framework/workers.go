@@ -173,7 +173,7 @@ func (env *Environment) DeletePod(ctx context.Context, w Worker, options ...clie
 	return at, nil
 }
 
-// AwaitPodEnd returns the time at which the API server first showed that no container of a worker's pod is running anymore.
+// AwaitPodEnd waits until the API server shows that no container of a worker's pod is running, and returns when it first did.
 func (env *Environment) AwaitPodEnd(ctx context.Context, w Worker) (ended time.Time, err error) {
 	err = UntilEvery(ctx, "pod "+w.Pod+" has ended", 5*time.Millisecond, Patience, func(ctx context.Context) error {
 		var pod corev1.Pod
@@ -240,7 +240,7 @@ func startIn(line string) (time.Time, bool) {
 	return time.UnixMilli(ms), err == nil
 }
 
-// StartedAt returns the time at which the program of a worker's running container started, according to its log.
+// StartedAt returns when the program in a worker's running container started, according to its log.
 func (env *Environment) StartedAt(ctx context.Context, w Worker) (time.Time, error) {
 	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: w.Container}).Stream(ctx)
 	if err != nil {
@@ -255,7 +255,7 @@ func (env *Environment) StartedAt(ctx context.Context, w Worker) (time.Time, err
 	return time.Time{}, fmt.Errorf("worker %s has not logged its start", w.ID)
 }
 
-// LastStart returns the time at which the last of the workers started.
+// LastStart returns when the last of the workers started.
 func (env *Environment) LastStart(ctx context.Context, workers map[string]Worker) (time.Time, error) {
 	var last time.Time
 	for _, w := range workers {

@@ -132,7 +132,7 @@ func ready(aw *v1beta2.AppWrapper) bool {
 	return aw.Status.Phase == v1beta2.Running && meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady))
 }
 
-// await lists the AppWrappers of a namespace at regular intervals until is returns true for at least the wanted number of them.
+// await lists the AppWrappers of a namespace at regular intervals until `is` returns true for at least the wanted number of them.
 func (b *bench) await(ctx context.Context, namespace string, want int, every time.Duration, is func(*v1beta2.AppWrapper) bool) error {
 	return framework.UntilEvery(ctx, "the AppWrappers are as expected", every, patience, func(ctx context.Context) error {
 		var list v1beta2.AppWrapperList

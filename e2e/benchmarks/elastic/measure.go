@@ -147,7 +147,7 @@ func (b *bench) scale(ctx context.Context, to int) error {
 	return b.await(ctx, func(s *v1alpha1.ElasticJobStatus) bool { return int(s.Replicas) == to })
 }
 
-// await waits until is returns true for the status.
+// await waits until `is` returns true for the status.
 func (b *bench) await(ctx context.Context, is func(*v1alpha1.ElasticJobStatus) bool) error {
 	return framework.UntilEvery(ctx, "the status of the ElasticJob is as expected", 100*time.Millisecond, patience, func(ctx context.Context) error {
 		job := &v1alpha1.ElasticJob{}

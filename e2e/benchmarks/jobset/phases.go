@@ -176,7 +176,7 @@ func (s *stage) delete(ctx context.Context) error {
 	return s.env.Client.DeleteAllOf(ctx, &v1alpha2.JobSet{}, client.InNamespace(s.namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
 }
 
-// all returns a check that passes if is returns true for every JobSet.
+// all returns a check that passes if `is` returns true for every JobSet.
 func (s *stage) all(what string, is func(*v1alpha2.JobSet) bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var list v1alpha2.JobSetList

@@ -18,14 +18,14 @@ const (
 	broken   = "does not work"
 )
 
-// result says whether one version of a component works, and how that is known.
+// result records whether one version of a component works, and how that is known.
 type result struct {
 	Component string `json:"component"`
 	Version   string `json:"version"`
 	Mark      string `json:"mark"`
-	// Suite is what has passed. For a version that was not tested, it is the reason for the mark.
+	// Suite is the suite that has passed. For a version that was not tested, it is the reason for the mark.
 	Suite string `json:"suite"`
-	// Date of the last run, such as 2026-11-23. Empty for a version that was not tested.
+	// Date is the date of the last run, such as 2026-11-23. It is empty for a version that was not tested.
 	Date string `json:"date,omitempty"`
 }
 
@@ -57,8 +57,8 @@ func (all results) validate() error {
 	return nil
 }
 
-// record returns the results with one more, dated today. It replaces the result of the same suite and version, and a
-// mark without a test.
+// record returns the results with one more, dated today. It replaces any result of the same suite and version, and any
+// mark that is not based on a test.
 func (all results) record(component, version, suite string, now time.Time) results {
 	kept := slices.DeleteFunc(slices.Clone(all), func(r result) bool {
 		return r.Component == component && r.Version == version && (r.Suite == suite || r.Mark != tested)

@@ -28,7 +28,7 @@ type running struct {
 	pids [workers]int
 }
 
-// supervisors are the supervisors of all workers, with the output of the workers.
+// supervisors runs the supervisors of all workers, and collects the workers' output.
 type supervisors struct {
 	commands []*exec.Cmd
 	running  sync.WaitGroup
@@ -156,7 +156,7 @@ func (s *supervisors) fail(ctx context.Context, round int, now running) (running
 	return again, nil
 }
 
-// stop ends the supervisors, which end their workers.
+// stop stops the supervisors, which stop their workers.
 func (s *supervisors) stop() error {
 	for _, c := range s.commands {
 		_ = c.Process.Signal(syscall.SIGTERM)

@@ -1,5 +1,5 @@
 // Command demo kills one worker of a JobSet of eight on a real node, twice, and shows three ways to recover: in place
-// inside the containers, in place inside the pods, and by recreation. It exits 0 only if each recovery was what its
+// inside the containers, in place inside the pods, and by recreation. It exits 0 only if each recovery did what its
 // name says: the same containers, the same pods, one restart charged for each failure.
 package main
 

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
-// optionFlags defines the flags shared by up and build. They decide what is built.
+// optionFlags defines the flags shared by up and build. They determine what is built.
 func optionFlags(command *cobra.Command) func() (testbed.Options, error) {
 	flags := command.Flags()
 	var options testbed.Options

@@ -23,12 +23,12 @@ const (
 	lookAgain = time.Second
 	// hostsRetry is the same as the supervisor's.
 	hostsRetry = 200 * time.Millisecond
-	// farewell is how long an agent whose pod ends keeps reporting.
+	// farewell is how long an agent keeps reporting after its pod has begun to end.
 	farewell = time.Second
 	// far is the time until the next tick when nothing is due.
 	far = 24 * time.Hour
-	// manyStops is the limit of restart orders per minute. It is high, because the benchmarks restart a group many
-	// times in a row.
+	// manyStops is the maximum number of restart orders per minute. It is high, because the benchmarks restart a group
+	// many times in a row.
 	manyStops = 1000
 )
 
@@ -69,7 +69,7 @@ func (c *Agents) newAgent(w Worker, pod *corev1.Pod, generation int64, line *lin
 	return a
 }
 
-// run is the agent's loop. One goroutine uses the core; whatever takes time runs in other goroutines.
+// run is the agent's loop. One goroutine uses the core; slow operations run in other goroutines.
 func (a *agent) run(ctx context.Context) {
 	defer a.beside.Wait()
 	a.beside.Go(func() { a.watch(ctx) })
@@ -137,7 +137,7 @@ func (a *agent) post(ctx context.Context, e worker.Event) {
 	a.hand(ctx, func() { a.due = append(a.due, e) })
 }
 
-// settle passes the due events to the core, and those that its actions cause immediately.
+// settle passes the due events to the core, followed by the events that the core's actions cause immediately.
 func (a *agent) settle(ctx context.Context) {
 	for len(a.due) > 0 {
 		e := a.due[0]
@@ -196,8 +196,8 @@ func (a *agent) live(runs bool) {
 	a.look()
 }
 
-// begin starts the program of an instance that has waited at the barrier, as the worker of a slot. Where slots can be given to spares, the
-// program names the host of the first worker, so the supervisor asks for it first.
+// begin starts the program of an instance that has waited at the barrier, as the worker of a slot. If slots can be assigned to spares, the
+// program needs the first worker's host name, so the supervisor looks it up first.
 func (a *agent) begin(ctx context.Context, start worker.Start) {
 	exec := func() {
 		a.later(ctx, a.all.timing.Execs.Draw(), func() {
@@ -269,8 +269,8 @@ func (a *agent) die(ctx context.Context, id string, code int64, at time.Time, th
 	})
 }
 
-// forget drops dead instances that were observed. A supervisor knows only its own children, and the kubelet keeps one
-// record.
+// forget drops dead instances that have been observed. A supervisor knows only its own children, and the kubelet keeps
+// only one record.
 func (a *agent) forget() {
 	keep := 2
 	if a.barrier {
@@ -297,7 +297,7 @@ func (a *agent) remove(ids []string) {
 	a.look()
 }
 
-// leave ends the agent with its pod, whose worker has exited.
+// leave makes the agent end together with its pod, whose worker has exited.
 func (a *agent) leave() {
 	a.leaving = time.Now().Add(farewell)
 	a.due = append(a.due, worker.Leaving{})

@@ -48,7 +48,7 @@ type Worker struct {
 
 	container string
 	anySlot   bool   // the worker may run in a slot other than that of its pod
-	waits     bool   // the slot of the pod was given to another pod
+	waits     bool   // the pod's slot was given to another pod
 	first     string // first slot of the replicatedJob
 }
 
@@ -98,8 +98,7 @@ type posted struct {
 	agent *agent // nil without a driver
 }
 
-// New returns an Agents without any agent. Agents are added as their pods start. Call Attach before the first pod
-// starts.
+// New returns an empty Agents. Agents are added as their pods start. Call Attach before the first pod starts.
 func New(o Options) *Agents {
 	o.Share = max(o.Share, 1)
 	ctx, stop := context.WithCancel(context.Background())
@@ -260,7 +259,7 @@ func (c *Agents) Pod(jobSet, slot string) (types.NamespacedName, error) {
 	return types.NamespacedName{}, fmt.Errorf("%s: %w", slot, ErrNobody)
 }
 
-// find returns the worker of the newest pod in a slot, because an older pod may be about to end.
+// find returns the worker of the newest pod in a slot. An older pod in the slot may be about to end.
 func (c *Agents) find(jobSet, slot string) (found *posted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -272,7 +271,7 @@ func (c *Agents) find(jobSet, slot string) (found *posted) {
 	return found
 }
 
-// works records the slot in which the program of a pod runs.
+// works records the slot in which a pod's program runs.
 func (c *Agents) works(pod, slot string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

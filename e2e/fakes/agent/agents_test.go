@@ -63,7 +63,7 @@ func TestWorkerOf(t *testing.T) {
 	}
 }
 
-// node is a kubelet that restarts containers immediately and counts what is requested.
+// node is a kubelet that restarts containers immediately and counts the requests.
 type node struct {
 	all     *Agents
 	mu      sync.Mutex
@@ -89,7 +89,7 @@ func (n *node) RemoveRecord(types.NamespacedName, string) error {
 	return nil
 }
 
-// check waits until the agents have asked for the expected exits and removals.
+// check waits until the agents have requested the expected exits and removals.
 func (n *node) check(t *testing.T, driver Driver) {
 	t.Helper()
 	wantExits, leastRemoved := 0, 0
@@ -167,7 +167,7 @@ func testGroup(t *testing.T, driver Driver) {
 	}
 }
 
-// A spare works in the slot of a lost pod. The next pod of that slot waits, and takes the slot of the spare.
+// A spare takes the slot of a lost pod. The slot's next pod waits, and takes the slot back when the spare is lost.
 func TestSparesTakeSlots(t *testing.T) {
 	server, err := members.StartServer(t.Context(), 4*workers)
 	if err != nil {

@@ -57,7 +57,7 @@ func (l *lines) connect(group string, pod *corev1.Pod) (*valkey.Store, error) {
 	return valkey.New(options)
 }
 
-// giveBack closes a line when the last of its agents has left.
+// giveBack closes a line once its last agent has left.
 func (l *lines) giveBack(one *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -79,7 +79,7 @@ func (s *Stopwatch) Started() (n int, last time.Time) {
 	return len(s.starts), last
 }
 
-// FirstStart returns the time at which the first program started, or zero.
+// FirstStart returns when the first program started, or zero if none has.
 func (s *Stopwatch) FirstStart() (first time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Stopwatch) FirstStart() (first time.Time) {
 	return first
 }
 
-// Down returns the time at which an agent last detected the end of its program, or zero.
+// Down returns when an agent last detected the end of its program, or zero if none has.
 func (s *Stopwatch) Down() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

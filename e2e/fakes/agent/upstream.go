@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// UpstreamProgram is the program of containers whose agent is that of the upstream JobSet controller.
+	// UpstreamProgram is the main program of containers that run the upstream JobSet controller's agent.
 	UpstreamProgram = "in-place-restart-agent"
 
 	attemptKey    = "jobset.sigs.k8s.io/in-place-restart-attempt"
-	upstreamOwner = "in-place-restart-agent" // of the annotation
+	upstreamOwner = "in-place-restart-agent" // field owner of the annotation
 	exitRestart   = 1                        // the exit code with which the agent asks the kubelet to restart its container
 	upstreamRetry = time.Second              // after an API call that failed
 	watchRetry    = 200 * time.Millisecond
 )
 
 // upstream simulates the agents of restartStrategy InPlaceRestart of the upstream JobSet controller v0.12.0, as the main program of the
-// workers' containers. Each agent writes its attempt to its pod, with a real API call. It exits if the JobSet's status says that its
+// workers' containers. Each agent writes its attempt to its pod, with a real API call. It exits if the JobSet's status shows that its
 // attempt has ended, and starts the worker once all pods have the same attempt. All agents share one watch of the JobSets. The real ones
 // have one each, which costs the API server more.
 type upstream struct {

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// upstreamPods returns a client with a JobSet and its pods, whose containers have the agent of the upstream controller.
+// upstreamPods returns a client with a JobSet and its pods, whose containers run the upstream controller's agent.
 func upstreamPods(t *testing.T, n int) (client.WithWatch, *v1alpha2.JobSet, []*corev1.Pod) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -46,7 +46,7 @@ func upstreamPods(t *testing.T, n int) (client.WithWatch, *v1alpha2.JobSet, []*c
 	return b.Build(), js, pods
 }
 
-// restarted is a kubelet that restarts what exits.
+// restarted is a kubelet that restarts containers that exit.
 type restarted struct{ exits chan types.NamespacedName }
 
 func (r restarted) Exit(pod types.NamespacedName, _ string, _ int32) error {
@@ -110,7 +110,7 @@ func TestUpstreamAgentsRestartTogether(t *testing.T) {
 	set(ptr.To[int32](0), nil)
 	starts(watch, n)
 
-	// Worker 1 fails: its container is restarted, and the others exit once the controller says that their attempt has ended.
+	// Worker 1 fails: its container is restarted, and the others exit once the controller reports that their attempt has ended.
 	watch = c.Watch("train")
 	if _, err := c.Fail("train", "train-w-0-1"); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ type container struct {
 	// backOff must pass after the exit before the next restart. backOffSet is when it was set.
 	backOff    time.Duration
 	backOffSet time.Time
-	// unrecorded means that the record of the last exit was removed, so that neither back-off nor restart policy apply.
+	// unrecorded means that the record of the last exit was removed, so that neither the back-off nor the restart policy applies.
 	unrecorded bool
 }
 

@@ -160,7 +160,7 @@ func TestExitNeedsARunningContainer(t *testing.T) {
 	}
 }
 
-// With the kubelet's shortest period the measured restarts are 1.8 to 2.1 s apart, and never less than one.
+// With the kubelet's shortest period, the measured restarts are 1.8 to 2.1 s apart, and never less than one second.
 func TestRestartsWithTheShortestPeriod(t *testing.T) {
 	rules := KubeletRules()
 	rules.BackOff.Max = time.Second

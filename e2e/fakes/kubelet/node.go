@@ -12,7 +12,7 @@ import (
 // nodeName returns the name of node i, counted from 0. Its fixed width keeps the names in order.
 func (o Options) nodeName(i int) string { return fmt.Sprintf("%s-%05d", o.Name, i+1) }
 
-// pool returns the pool of node i. Pools are consecutive ranges of nodes, and their sizes differ by one at most.
+// pool returns the pool of node i. Pools are consecutive ranges of nodes whose sizes differ by at most one.
 func (o Options) pool(i int) string {
 	return fmt.Sprintf("%s-pool-%d", o.Name, i*o.Pools/max(o.Nodes, 1)+1)
 }
@@ -20,7 +20,7 @@ func (o Options) pool(i int) string {
 // hostAddress returns an address of node i at which nothing listens.
 func hostAddress(i int) string { return fmt.Sprintf("100.64.%d.%d", i/250, i%250+1) }
 
-// podAddress returns the n-th pod address, from another range.
+// podAddress returns the n-th pod address. Its range differs from that of the nodes.
 func podAddress(n uint32) string {
 	return fmt.Sprintf("100.%d.%d.%d", 96+n/(250*250)%32, n/250%250, n%250+1)
 }

@@ -108,7 +108,7 @@ func (f *Nodes) selector() string {
 	return labels.Set{TypeLabel: Type, NameLabel: f.options.Name}.String()
 }
 
-// removeNodes deletes all nodes except the first keep.
+// removeNodes deletes all nodes except for the first `keep`.
 func (f *Nodes) removeNodes(ctx context.Context, keep int) error {
 	list, err := f.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: f.selector()})
 	if err != nil {

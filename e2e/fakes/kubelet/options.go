@@ -32,9 +32,9 @@ type Options struct {
 	Pools int
 	// GPUs is the number of nvidia.com/gpu devices on each node; 8 by default.
 	GPUs int
-	// MaxPods is the capacity of a node in pods; 110 by default, as for a kubelet.
+	// MaxPods is the maximum number of pods on each node; 110 by default, as for a kubelet.
 	MaxPods int
-	// Rules are KubeletRules by default.
+	// Rules describe the kubelets' behavior; KubeletRules by default.
 	Rules *Rules
 	// Heartbeat is the interval at which leases are renewed; 20 s by default. A negative one turns leases off, for a
 	// control plane that does not need them (kube-controller-manager --node-monitor-grace-period=24h).

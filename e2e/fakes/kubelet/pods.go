@@ -256,7 +256,7 @@ func (f *Nodes) write(ctx context.Context, pod *corev1.Pod, p *part, now time.Ti
 	return nil
 }
 
-// over reports whether the pod is gone, or its name belongs to another pod.
+// over reports whether an API error means that the pod is gone, or that its name belongs to another pod.
 func over(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
 // statusPatch includes the UID, so that it never changes another pod of the same name.

@@ -39,7 +39,7 @@ func TestShapeOf(t *testing.T) {
 	}
 }
 
-// A process that takes over must find each life in the state that the API server has, and report the same.
+// A process that takes over must resume each life from the state that the API server has, and report the same state.
 func TestResumeContinuesFromTheStatus(t *testing.T) {
 	addresses := Addresses{Host: "h", Pod: "p"}
 	for name, test := range map[string]struct {

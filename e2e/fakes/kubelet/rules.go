@@ -27,8 +27,8 @@ type BackOff struct {
 	ResetAfter time.Duration
 }
 
-// KubeletRules are those measured on a real node with the kubelet's defaults: 0.3 to 1.2 s until the first restart, 10
-// to 16 s until the second.
+// KubeletRules returns the rules measured on a real node with the kubelet's defaults: 0.3 to 1.2 s until the first
+// restart, 10 to 16 s until the second.
 func KubeletRules() Rules {
 	return Rules{
 		StartDelay:   time.Second,

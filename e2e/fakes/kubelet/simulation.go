@@ -83,12 +83,12 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Nodes, e
 	return f, nil
 }
 
-// writers is the number of connections that the reports of all pods share. Each real kubelet has its own. On a single
-// one, a report would wait behind those of all other pods.
+// writers is the number of connections shared by the reports of all pods. Each real kubelet has its own connection. On
+// a single connection, a report would wait behind those of all other pods.
 const writers = 16
 
-// newClients returns clients with a connection each. They use protobuf and are not throttled, because real kubelets do
-// not wait for each other either.
+// newClients returns clients that each have their own connection. They use protobuf and are not throttled, because real
+// kubelets do not wait for each other either.
 func newClients(config *rest.Config, n int) ([]kubernetes.Interface, error) {
 	var clients []kubernetes.Interface
 	for range n {

@@ -3,6 +3,6 @@
 //
 //	worker dies -> report -> order reaches the last member -> all have joined -> the round is known to run everywhere
 //
-// Like an agent, a member has one connection for calls and one subscription. Where the limit of open files is too low
+// Like an agent, a member has one connection for calls and one subscription. Where the limit on open files is too low
 // for that, several members share a connection for calls (Options.Share). Subscriptions are never shared.
 package members

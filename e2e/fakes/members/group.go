@@ -55,10 +55,10 @@ type Group struct {
 	running sync.WaitGroup
 
 	round   atomic.Int64    // the round whose times members record; stored after started
-	started *sync.WaitGroup // counts the members that do not know yet that the round runs
+	started *sync.WaitGroup // counts the members that do not know yet that the round is running
 }
 
-// Start opens the group. It returns once every member knows that the group is running, with the time that this took.
+// Start opens the group. Once every member knows that the group is running, it returns how long this took.
 func Start(ctx context.Context, server valkey.Options, o Options) (*Group, time.Duration, error) {
 	leader, err := Open(ctx, server, o)
 	if err != nil {
@@ -167,9 +167,9 @@ func (g *Group) Stop() {
 // patience is how long a round may take before the benchmark gives up.
 const patience = time.Minute
 
-var errLate = errors.New("not every member knows that the round runs")
+var errLate = errors.New("not every member knows that the round is running")
 
-// Restart kills one member's worker. It returns once every member knows that the next round runs.
+// Restart kills one member's worker. It returns once every member knows that the next round is running.
 func (g *Group) Restart(ctx context.Context) (Round, error) {
 	victim := g.members[int(g.round.Load())%len(g.members)]
 	g.Expect(g.round.Load() + 1)
@@ -233,7 +233,7 @@ func (g *Group) Expect(round int64) {
 	g.round.Store(round)
 }
 
-// Await returns once every member of this process knows that the expected round runs.
+// Await returns once every member of this process knows that the expected round is running.
 func (g *Group) Await(ctx context.Context) error {
 	all := make(chan struct{})
 	go func() { g.started.Wait(); close(all) }()

@@ -82,7 +82,7 @@ func (m *member) run(ctx context.Context) {
 	}
 }
 
-// read retries reading the level until the store has responded.
+// read reads the level, and retries until the store responds.
 func (m *member) read(ctx context.Context) {
 	for ctx.Err() == nil {
 		if o := m.store.Observe(ctx, m.group.id, m.slot); o.Read {
@@ -102,7 +102,7 @@ func (m *member) post(ctx context.Context, e worker.Event) {
 	}
 }
 
-// step passes an event to the core, and those that its actions cause immediately.
+// step passes an event to the core, followed by the events that the core's actions cause immediately.
 func (m *member) step(ctx context.Context, e worker.Event) {
 	for m.due = append(m.due, e); len(m.due) > 0; {
 		e, m.due = m.due[0], m.due[1:]

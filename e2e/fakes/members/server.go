@@ -92,8 +92,8 @@ func loopback() []string {
 	return all
 }
 
-// AddressOf returns one of the server's addresses for the n-th process that connects to it. One address has 28,232 ports for the connections of
-// this machine, including those that were closed less than a minute ago.
+// AddressOf returns one of the server's addresses for the n-th process that connects to it. This machine can have 28,232 connections to one
+// address, including those that were closed less than a minute ago.
 func (s *Server) AddressOf(n int) string {
 	_, port, _ := net.SplitHostPort(s.Address)
 	return net.JoinHostPort(loopback()[n%loopbackAddresses], port)
@@ -109,7 +109,7 @@ func (s *Server) run(ctx context.Context) error {
 	return s.awaitAnswer(ctx)
 }
 
-// Restart ends the process and starts it again. It returns once the server responds, with the time of the start.
+// Restart stops the process and starts it again. Once the server responds, it returns the time of the start.
 func (s *Server) Restart(ctx context.Context) (started time.Time, err error) {
 	_ = s.process.Process.Signal(syscall.SIGTERM)
 	_ = s.process.Wait()
@@ -117,7 +117,7 @@ func (s *Server) Restart(ctx context.Context) (started time.Time, err error) {
 	return started, s.run(ctx)
 }
 
-// spareConnections are for the leader and the administrator.
+// spareConnections is the number of connections for the leader and the administrator.
 const spareConnections = 32
 
 func freeAddress() (string, error) {

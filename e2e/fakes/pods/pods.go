@@ -1,4 +1,4 @@
-// Package pods creates nodes without a kubelet, and pods of Jobs on them whose status says that they are running. Benchmarks use it to
+// Package pods creates nodes without a kubelet, and creates pods of Jobs on them whose status is set to running. Benchmarks use it to
 // measure controllers with more pods than the Job controller, the scheduler and simulated kubelets could start in a short time.
 package pods
 

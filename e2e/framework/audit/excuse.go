@@ -19,8 +19,8 @@ func (g Grant) Excused(excuses []Excuse) (Excuse, bool) {
 	return Excuse{}, false
 }
 
-// Idle returns the excuses that apply to no permission, because the permission was removed or the pattern is
-// wrong.
+// Idle returns the excuses that do not apply to any permission, because the permission was removed or the pattern
+// is wrong.
 func Idle(excuses []Excuse, grants []Grant) []Excuse {
 	var idle []Excuse
 	for _, e := range excuses {

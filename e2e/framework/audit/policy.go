@@ -1,7 +1,7 @@
 package audit
 
-// Policy returns an audit policy that logs completed requests of service accounts, without bodies and without the
-// requests of the control plane. Requests without a service account, such as those of the tests' administrator, are
+// Policy returns an audit policy that logs the completed requests of service accounts, without bodies. It leaves out
+// the requests of the control plane. Requests without a service account, such as those of the tests' administrator, are
 // not logged.
 func Policy() map[string]any {
 	return map[string]any{

@@ -47,8 +47,8 @@ func Collect(grants []Grant, logs ...io.Reader) (Record, error) {
 	return Record{all, refused}, nil
 }
 
-// Lasting returns the rejections of requests that were never allowed in the same run. An uninstallation removes the
-// roles before the programs have ended. Requests that are rejected then were allowed before.
+// Lasting returns the rejections of requests that were never allowed in the same run. Uninstalling a chart removes the
+// roles before the programs have ended. Requests that are rejected at that point were allowed earlier.
 func (r Record) Lasting() map[string]int {
 	allowed := map[string]bool{}
 	for _, g := range r.Used {
@@ -75,8 +75,8 @@ func withoutName(r Request) Request {
 	return r
 }
 
-// Unused returns the permissions that no record has used. A get permission is left out if the resource was listed,
-// because it reveals nothing more than the list.
+// Unused returns the permissions that are not used in any record. A get permission is left out if the resource was
+// listed, because it reveals nothing more than the list.
 func Unused(grants []Grant, records ...Record) []Grant {
 	used := map[Grant]bool{}
 	for _, record := range records {

@@ -22,7 +22,7 @@ type Mode struct {
 	Change func(*v1alpha2.JobSet)
 }
 
-// grouped reports whether the store has a group of the workers.
+// grouped reports whether the store has a group for the workers.
 func (m Mode) grouped() bool { return m.InPlace && !m.Upstream }
 
 // Recovery modes, fastest first.

@@ -39,7 +39,7 @@ type Failure struct {
 	Account *coordination.Record
 }
 
-// Outage returns how long some worker was not running.
+// Outage returns how long at least one worker was not running.
 func (f Failure) Outage() time.Duration { return f.Again.Sub(f.Killed) }
 
 // Start creates the example for a mode with the given number of workers, and returns once all of them are running in

@@ -76,8 +76,8 @@ func (g *Group) Scale(n int) {
 	}
 }
 
-// Add keeps an agent at a place. The order of the addresses, and therefore of the ranks, is that of the places: an
-// agent at place 0 comes before all others.
+// Add keeps an agent at a place. The addresses, and therefore the ranks, follow the order of the places: an agent at
+// place 0 comes before all others.
 func (g *Group) Add(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
