@@ -53,7 +53,7 @@ func QueueOf(ns string, quotas ...Quota) []*unstructured.Unstructured {
 }
 
 // MakeQueue creates the objects of a queue and removes them at the end of the test. It retries, because the webhooks of
-// a manager that has just started may take a moment.
+// a manager that has just started may not respond immediately.
 func MakeQueue(t testing.TB, k8s client.Client, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, object := range objects {

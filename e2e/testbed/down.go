@@ -16,8 +16,8 @@ import (
 const downTimeout = 3 * time.Minute
 
 // Down stops the testbed and removes everything that it has created, except for the built binaries. With purge, it also
-// removes those. It handles a testbed in any state, even if its processes or the process that started it were killed.
-// If there is no testbed, it does nothing.
+// removes the binaries. It handles a testbed in any state, even if its processes or the process that started it were
+// killed. If there is no testbed, it does nothing.
 //
 // It kills all processes immediately instead of asking them to exit. Their data is deleted anyway, and no program can
 // restart another one if all are killed at the same time.

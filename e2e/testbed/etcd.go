@@ -27,8 +27,7 @@ func (u *up) etcd() component {
 			"--initial-cluster=testbed=" + etcdPeerURL,
 			"--logger=zap",
 			"--quota-backend-bytes=4294967296",
-			// The data only has to survive the end of the process. After a crash of the host it is not
-			// needed.
+			// The data only has to outlive the process. It is not needed after a crash of the host.
 			"--unsafe-no-fsync",
 		}}),
 		ready: answersOK(plainClient, etcdURL+"/health"),

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// programs lists the programs of the distribution that the testbed uses.
+// programs lists the distribution's programs that the testbed uses.
 var programs = []string{
 	"/usr/bin/etcd", valkeyFolder + "/valkey-server", "/usr/sbin/runc", "/usr/sbin/nft",
 	"/usr/bin/nsenter", "/usr/bin/unshare",

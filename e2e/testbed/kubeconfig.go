@@ -29,7 +29,7 @@ func kubeconfig(ca []byte, user pki.Pair) (string, error) {
 
 func (l Layout) componentKubeconfig(name string) string { return l.state("kubeconfigs", name) }
 
-// isUp reports whether a testbed is up on this host, or was started.
+// isUp reports whether a testbed was started on this host and has not been taken down.
 func (l Layout) isUp() bool {
 	_, err := os.Stat(l.Kubeconfig())
 	return err == nil

@@ -68,7 +68,7 @@ func (u *up) mountNamespace(n node) (component, error) {
 }
 
 // inside returns a command that runs in the node's mount namespace. It contains the holder's PID, so that all programs
-// of a node are restarted when its namespace is new.
+// of a node are restarted when its namespace is replaced.
 func (u *up) inside(n node, command ...string) []string {
 	target := fmt.Sprintf("--mount=/proc/%d/ns/mnt", u.table.Get(n.holder()).ID.PID)
 	return append([]string{"/usr/bin/nsenter", target}, command...)

@@ -26,7 +26,7 @@ func (u *up) kubeProxy() (component, error) {
 		"nodePortAddresses":  []string{podRange},
 		"healthzBindAddress": proxyHealth,
 		"metricsBindAddress": "127.0.0.1:10249",
-		// Leave the limit of tracked connections to the host.
+		// Leave the limit on tracked connections to the host.
 		"conntrack": map[string]any{"maxPerCore": 0},
 	})
 	if err != nil {

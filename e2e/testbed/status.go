@@ -34,7 +34,7 @@ type ComponentStatus struct {
 	Log   string
 }
 
-// Inspect returns what is running. It changes nothing and needs no lock.
+// Inspect returns what is running. It is read-only and does not need a lock.
 func Inspect(ctx context.Context) (Status, error) {
 	cluster, err := Attach()
 	if err != nil {

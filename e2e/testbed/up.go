@@ -149,7 +149,7 @@ func (u *up) prepare(ctx context.Context) error {
 	return u.ensureRedirect(ctx)
 }
 
-// spec completes the specification of a component that belongs to no node.
+// spec completes the specification of a component that does not belong to a node.
 func (u *up) spec(spec process.Spec) process.Spec {
 	spec.Log = u.layout.Log(spec.Name)
 	spec.Group = systemGroup

@@ -112,7 +112,7 @@ func (b *bench) restrictedNamespace() string {
 	return ns.Name
 }
 
-// managerPod returns the manager's pod that is not being deleted.
+// managerPod returns the manager's pod, ignoring pods that are being deleted.
 func (b *bench) managerPod(ns string) *corev1.Pod {
 	b.Helper()
 	var list corev1.PodList

@@ -27,7 +27,7 @@ import (
 
 const size = 8
 
-// group is a group of workers: those of a JobSet, unless owner is another kind.
+// group is a group of workers: those of a JobSet, unless its owner is of another kind.
 type group struct {
 	*testing.T
 	*framework.Environment
@@ -125,7 +125,7 @@ func (g *group) explain() {
 	}
 }
 
-// inPlace is the report of the owner about its group.
+// inPlace is what the owner reports about its group.
 type inPlace struct {
 	uid             types.UID
 	restarts        string
@@ -149,7 +149,7 @@ func (g *group) inPlace(ctx context.Context) (inPlace, error) {
 	return is, nil
 }
 
-// until waits until check accepts the report of the owner, and returns the report.
+// until waits until check accepts the owner's report, and returns the report.
 func (g *group) until(what string, check func(inPlace) bool) (is inPlace) {
 	g.Helper()
 	g.must(framework.Until(g.ctx, what, func(ctx context.Context) error {
@@ -172,7 +172,7 @@ func (g *group) awaitCharged(n int) {
 	g.until(fmt.Sprintf("%d restarts are charged", n), func(is inPlace) bool { return is.restarts == fmt.Sprint(n) })
 }
 
-// untilJobSet waits until check of the JobSet succeeds.
+// untilJobSet waits until check succeeds for the JobSet.
 func (g *group) untilJobSet(what string, check func(*v1alpha2.JobSet) error) {
 	g.Helper()
 	g.must(framework.Until(g.ctx, what, func(ctx context.Context) error {
@@ -265,8 +265,8 @@ func (g *group) replaceOrchestrator(w framework.Worker) {
 	g.awaitWebhook() // without it, the next pod would have no agent
 }
 
-// timeOut deletes a pod whose replacement cannot be scheduled, until the timeout of the restart has deleted the pod with index 0, and
-// waits until the owner has recreated all pods.
+// timeOut deletes a pod whose replacement cannot be scheduled. It waits until the restart has timed out, which deletes the pod with
+// index 0, and then until the owner has recreated all pods.
 func (g *group) timeOut() {
 	g.Helper()
 	workers := g.running()
@@ -306,7 +306,7 @@ func (g *group) recreated(what string, before map[string]framework.Worker, at ti
 	return g.running()
 }
 
-// samePods fails the test unless all workers, except those in but, are in the same pods and containers as before.
+// samePods fails the test unless all workers except for those in `but` are in the same pods and containers as before.
 func (g *group) samePods(before map[string]framework.Worker, but ...string) {
 	g.Helper()
 	after, err := g.AwaitWorkers(g.ctx, jobs, g.name, g.size)
@@ -326,13 +326,13 @@ func first(workers map[string]framework.Worker) framework.Worker {
 	return workers[framework.IDs(workers)[0]]
 }
 
-// orchestrator returns the orchestrator's pod that is not being deleted.
+// orchestrator returns the orchestrator's pod, ignoring pods that are being deleted.
 func (g *group) orchestrator() *corev1.Pod {
 	g.Helper()
 	return g.component("manager")
 }
 
-// component returns the pod of a component of the chart that is not being deleted.
+// component returns the pod of one of the chart's components, ignoring pods that are being deleted.
 func (g *group) component(name string) *corev1.Pod {
 	g.Helper()
 	var pods corev1.PodList

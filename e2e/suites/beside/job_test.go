@@ -70,8 +70,8 @@ func (g *group) job(backoffLimit int32, timeout string) *batchv1.Job {
 	}
 }
 
-// awaitWebhook waits until the API server reaches the webhook. Before that, groups are created without agents. It takes
-// a moment after the orchestrator has been replaced.
+// awaitWebhook waits until the API server reaches the webhook. Before that, groups are created without agents. This
+// takes a moment after the orchestrator has been replaced.
 func (g *group) awaitWebhook() {
 	g.Helper()
 	g.must(framework.Until(g.ctx, "the webhook prepares Jobs", func(ctx context.Context) error {

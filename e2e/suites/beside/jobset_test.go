@@ -80,8 +80,8 @@ func TestTimeout(t *testing.T) {
 	g.timeOutJobs(workers)
 }
 
-// timeOutJobs deletes a pod whose replacement cannot be scheduled, until the timeout of the restart has led to a recreation, and waits
-// until all workers are in new pods.
+// timeOutJobs deletes a pod whose replacement cannot be scheduled. It waits until the restart has timed out, which causes a
+// recreation, and then until all workers are in new pods.
 func (g *group) timeOutJobs(workers map[string]framework.Worker, how ...client.DeleteOption) {
 	g.Helper()
 	g.cordon(true)

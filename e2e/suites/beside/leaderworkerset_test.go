@@ -114,7 +114,7 @@ func TestLeaderWorkerSetProcess(t *testing.T) {
 	}
 }
 
-// slot returns the ID of a worker in a group that pods declare.
+// slot returns the ID of a worker in a group that is declared by its pods.
 func (g *group) slot(index int) string { return fmt.Sprintf("%s-workers-0-%d", g.name, index) }
 
 // When a pod is deleted, the LeaderWorkerSet controller recreates its replica, even with in-place restarts.

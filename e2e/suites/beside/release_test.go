@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework/helm"
 )
 
-// An upgrade replaces the orchestrator with its webhook while groups run. They keep running, and failures during the upgrade and after it
-// restart them in place. Groups then have pods with the earlier agent and pods that the later webhook has prepared.
+// An upgrade replaces the orchestrator, including its webhook, while groups are running. They keep running, and failures during and after
+// the upgrade restart them in place. Groups then have both pods with the earlier agent and pods that the later webhook has prepared.
 func TestUpgrade(t *testing.T) {
 	g, workers := start(t, nil)
 	other := startPods(t, "any-upgrade", asking("20"))
@@ -59,7 +59,7 @@ func TestUpgrade(t *testing.T) {
 	g.must(release().Upgrade(g.ctx, values()))
 }
 
-// upgrade upgrades the release, and calls during as soon as the pod before is being deleted.
+// upgrade upgrades the release, and calls `during` as soon as the earlier pod is being deleted.
 func (g *group) upgrade(values helm.Values, before *corev1.Pod, during func()) {
 	g.Helper()
 	done := make(chan error, 1)
@@ -84,7 +84,7 @@ func (g *group) pod(w framework.Worker) *corev1.Pod {
 	return pod
 }
 
-// After the removal of the chart, workers keep running. A worker that fails then exits within the documented time. When the chart is
+// After the chart is removed, workers keep running. A worker that fails then exits within the documented time. When the chart is
 // installed again, it leads the groups again.
 func TestRemoval(t *testing.T) {
 	g, workers := start(t, nil)

@@ -52,7 +52,7 @@ func same(a, b map[types.UID]bool) bool {
 	return true
 }
 
-// All charts together, with the CRDs and objects left behind by earlier releases with other names.
+// All charts are installed together, over the CRDs and objects left behind by earlier releases with other names.
 func TestAllChartsTogether(t *testing.T) {
 	var all []*installation
 	for _, c := range charts {

@@ -69,7 +69,7 @@ var charts = []chart{
 		values: func() helm.Values {
 			return helm.Values{"image": helm.Image(elasticImage), "rendezvous": helm.Values{"image": helm.Image(rendezvousImage)}}
 		},
-		// Its worker runs no agent that joins a rendezvous, so the job never becomes Running.
+		// Its worker does not run an agent that joins a rendezvous, so the job never becomes Running.
 		worked: func(o *unstructured.Unstructured) error {
 			ready, _, _ := unstructured.NestedInt64(o.Object, "status", "readyReplicas")
 			return is("the number of ready workers", fmt.Sprint(ready), "1")
@@ -86,8 +86,8 @@ var charts = []chart{
 	},
 }
 
-// withoutScheduler removes the scheduler's pod from the expected number, for clusters whose version does not fit the
-// scheduler.
+// withoutScheduler removes the scheduler's pod from the expected number, for clusters whose version the scheduler does
+// not support.
 func withoutScheduler() {
 	for i := range charts {
 		if charts[i].name == "rescheduler" {

@@ -24,7 +24,7 @@ func restarted(times string) []string {
 	}
 }
 
-// The reader's registry has a copy of the store's image, because the tests pull none.
+// The reader's registry has a copy of the store's image, because the tests do not pull images.
 const (
 	copiedStore = "valkey.enabled=true,valkey.image.registry=registry.example/holdfast"
 	valuesFile  = "/tmp/holdfast-docs-values.yaml"
@@ -181,7 +181,7 @@ var elsewhere = map[string]string{
 	"docs/testbed.md":          "e2e/suites/testbed does the same in Go; e2e/cmd/testbed/docs_test.go parses the commands",
 }
 
-// runbooks returns visits to the runbooks that belong to a tour. They come last. Their commands only read.
+// runbooks returns visits to the runbooks that belong to a tour. They come last. Their commands are read-only.
 func runbooks(t *testing.T, tour string) []visit {
 	t.Helper()
 	pages, err := docs.Pages(shared.File())

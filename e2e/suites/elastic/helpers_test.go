@@ -99,7 +99,7 @@ func (b *bench) worker(job string, index int) *corev1.Pod {
 	return pod
 }
 
-// replaced waits until another pod of a worker runs, and logs how long that took.
+// replaced waits until a worker runs in another pod, and logs how long that took.
 func (b *bench) replaced(job string, index int, old *corev1.Pod, since time.Time) {
 	b.Helper()
 	b.Until("worker is replaced", func(ctx context.Context) error {

@@ -70,7 +70,7 @@ func TestWithKueue(t *testing.T) {
 	}
 
 	// A job with a higher priority preempts the first and later returns the quota. Kueue then decides which waiting job
-	// to admit first: the preempted one gets three workers, or the two that are left, which are enough.
+	// to admit first: the preempted one gets three workers, or the remaining two, which are enough.
 	b.create(b.job("urgent", 3, 3, 3, queued("high"), endsAfter(5)))
 	b.await("part", v1alpha1.StateSuspended, 0)
 	b.await("urgent", v1alpha1.StateSucceeded, 0)

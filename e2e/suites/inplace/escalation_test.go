@@ -96,8 +96,8 @@ func made(pod *corev1.Pod) *corev1.Pod {
 	return is
 }
 
-// awaitJobCounts waits until the Job counts the pod that the leader has created as its own, creates no other one, and
-// counts one failure.
+// awaitJobCounts waits until the Job counts the leader's pod as its own and counts one failure, without creating
+// another pod.
 func (g *group) awaitJobCounts(replaced string) {
 	g.Helper()
 	job := &batchv1.Job{}
@@ -114,7 +114,7 @@ func (g *group) awaitJobCounts(replaced string) {
 	}))
 }
 
-// The Job takes the deleted pod's exit 0 for success, and creates no other pod.
+// The Job treats the deleted pod's exit code 0 as success, and does not create another pod.
 func TestAWorkerThatExits0WhenItsPodIsDeletedHasNotCompleted(t *testing.T) {
 	g, before := startInSync(t, onTermFinish)
 	gone := worker(before, 3)
@@ -163,7 +163,7 @@ func onTermFinish(js *v1alpha2.JobSet) {
 }
 
 // onlyReplaced waits until one worker is in a new pod and all others have restarted once in theirs. The API server
-// learns of the restarts later than the store, and shows the old containers in the meantime.
+// learns of the restarts later than the store, and shows the old containers until then.
 func (g *group) onlyReplaced(before map[string]framework.Worker, replaced string) {
 	g.Helper()
 	g.must(framework.Until(g.ctx, "one worker is in a new pod, and the others were restarted in theirs", func(ctx context.Context) error {

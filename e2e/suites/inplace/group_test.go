@@ -35,13 +35,13 @@ type group struct {
 	js  *v1alpha2.JobSet
 }
 
-// start creates the example's JobSet, smaller and changed, in its own namespace.
+// start creates a smaller version of the example's JobSet, modified by change, in its own namespace.
 func start(t *testing.T, change func(*v1alpha2.JobSet)) *group {
 	t.Helper()
 	return startExample(t, "in-place-restart.yaml", change)
 }
 
-// startSupervised is start with the exec driver, which the manager adds, and returns once the group is in sync.
+// startSupervised is like start, but with the exec driver, which the manager adds. It returns once the group is in sync.
 func startSupervised(t *testing.T, change func(*v1alpha2.JobSet)) (*group, map[string]framework.Worker) {
 	t.Helper()
 	g := startExample(t, "one-annotation.yaml", change)

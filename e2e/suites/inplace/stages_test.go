@@ -24,8 +24,8 @@ import (
 const staged = 5
 
 // The example with one annotation and an ordered start. A stage that has completed before the driver does not run
-// again. The driver and the workers restart together. A completed worker runs again while others need it. The end of
-// the driver ends the JobSet.
+// again. The driver and the workers restart together. A completed worker runs again while others need it. The JobSet
+// ends when the driver does.
 func TestAnOrderedStartRestartsInPlace(t *testing.T) {
 	g := startStages(t)
 	g.awaitStages(0)

@@ -22,10 +22,10 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// namespace is the namespace of the examples, which their volumes name.
+// namespace is the namespace of the examples. Their volumes refer to it.
 const namespace = "stages"
 
-// folder is the node's folder for the volumes of the examples.
+// folder is the node's folder for the examples' volumes.
 const folder = "/tmp/holdfast-stages"
 
 var shared *framework.Environment

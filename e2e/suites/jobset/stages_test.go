@@ -72,7 +72,7 @@ func (r *run) job(entry string) *batchv1.Job {
 	return &job
 }
 
-// span is when the containers of a replicatedJob's pods ran.
+// span is the period in which the containers of a replicatedJob's pods ran.
 type span struct{ first, last time.Time }
 
 func (r *run) span(entry string) span {
@@ -134,7 +134,7 @@ func TestDeepSpeedByMPI(t *testing.T) {
 	}
 }
 
-// Story 3: the large run follows the small one, unless that fails.
+// Story 3: the large run follows the small one, unless the small one fails.
 func TestScalingUp(t *testing.T) {
 	t.Run("after a success", func(t *testing.T) {
 		r := start(t, "stages-scale-up.yaml", nil)

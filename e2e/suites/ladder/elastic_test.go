@@ -21,8 +21,8 @@ import (
 // quiet is how long a state must last: several times the AppWrapper's grace period for failures.
 const quiet = 5 * time.Second
 
-// TestAnElasticJobContinuesWithFewerWorkers loses one worker after another. As long as two of the four workers remain, that is not a failure of
-// the AppWrapper around them.
+// TestAnElasticJobContinuesWithFewerWorkers loses one worker after another. As long as two of the four workers remain, this does not count as a
+// failure of the AppWrapper around them.
 func TestAnElasticJobContinuesWithFewerWorkers(t *testing.T) {
 	r := newRun(t)
 	const gone = 1 // exit code with which a worker is abandoned

@@ -252,8 +252,8 @@ func resetAndEvict(t *testing.T) {
 	evict(t)
 }
 
-// failWhereItIs creates a pod that may be moved, and that its node rejects because of a sysctl, so that the rescheduler
-// decides about it.
+// failWhereItIs creates a pod that may be moved, and whose node rejects it because of a sysctl, so that the rescheduler
+// handles it.
 func failWhereItIs(t *testing.T) {
 	t.Helper()
 	pod := &corev1.Pod{

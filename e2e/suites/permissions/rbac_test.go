@@ -1,7 +1,7 @@
 //go:build e2e && e2e_all
 
 // Package permissions runs after all other suites. It checks which of the rights in the charts our programs have used.
-// It needs no cluster, because the suites save their records in e2e/results/rbac.
+// It does not need a cluster, because the suites save their records in e2e/results/rbac.
 //
 // Programs that a chart installs use the chart's account (suites/charts/jobset, suites/inplace/failures, suites/charts,
 // suites/docs, suites/elastic, suites/rescheduler, a part of suites/appwrapper). Programs that the framework starts on

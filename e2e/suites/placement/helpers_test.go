@@ -76,7 +76,7 @@ func create(t *testing.T, ns, name string, change func(*v1alpha2.JobSet), entrie
 	t.Helper()
 	js := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns}, Spec: v1alpha2.JobSetSpec{ReplicatedJobs: entries}}
 	change(js)
-	// The webhooks of a manager that has just started may take a moment.
+	// The webhooks of a manager that has just started may not respond immediately.
 	await(t, "JobSet "+name+" is created", func(ctx context.Context) error { return shared.Client.Create(ctx, js) })
 }
 

@@ -162,7 +162,7 @@ func TestASpareWaitsForItsOwnQuota(t *testing.T) {
 	}
 }
 
-// Kueue counts only the pods of spec.replicatedJobs of a JobSet that it queues as a whole, which the default LocalQueue does with each JobSet.
+// If Kueue queues a JobSet as a whole, it counts only the pods in spec.replicatedJobs. With a default LocalQueue, this applies to each JobSet.
 func TestSparesOfAQueuedJobSetAreRefused(t *testing.T) {
 	ns := namespace(t, "kueue-refused")
 	makeQueue(t, ns, flavor{"refused", nil, "1"})

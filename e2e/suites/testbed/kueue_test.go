@@ -150,7 +150,7 @@ func quota(t *testing.T, ns string) {
 	}
 	for _, object := range suites.QueueOf(ns, suites.Quota{Resource: "cpu", Most: share}) {
 		in := kind[object.GetKind()]
-		// The webhooks of a manager that has just started may take a moment.
+		// The webhooks of a manager that has just started may not respond immediately.
 		until(t, object.GetKind()+" is created", func(ctx context.Context) error {
 			_, err := in.Create(ctx, object, metav1.CreateOptions{})
 			return err

@@ -109,7 +109,7 @@ func output(t *testing.T, namespace, name string) string {
 	return printed
 }
 
-// service creates a service for the pods of the app of the same name.
+// service creates a service for the pods of the app with the same name.
 func service(t *testing.T, namespace, name string, kind corev1.ServiceType, port, target int32) *corev1.Service {
 	t.Helper()
 	made, err := client.CoreV1().Services(namespace).Create(t.Context(), &corev1.Service{

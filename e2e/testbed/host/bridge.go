@@ -47,7 +47,7 @@ func (b Bridge) Ensure(ctx context.Context) error {
 	return nil
 }
 
-// Down takes the bridge and the pods' devices on it off the network. Ensure undoes it.
+// Down takes the bridge and the pods' devices on it off the network. Ensure reverses this.
 func (b Bridge) Down(ctx context.Context) error { return ip(ctx, "link", "set", b.Name, "down") }
 
 func (b Bridge) hasAddress(device *net.Interface) bool {

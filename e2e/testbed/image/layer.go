@@ -20,7 +20,7 @@ import (
 var base = map[string]string{
 	"/etc/passwd": "root:x:0:0:root:/:/\nnonroot:x:65532:65532:nonroot:/tmp:/\nnobody:x:65534:65534:nobody:/tmp:/\n",
 	"/etc/group":  "root:x:0:\nnonroot:x:65532:\nnobody:x:65534:\n",
-	// Without it, resolvers of C libraries ignore /etc/hosts.
+	// Without this file, C library resolvers ignore /etc/hosts.
 	"/etc/nsswitch.conf": "hosts: files dns\n",
 }
 

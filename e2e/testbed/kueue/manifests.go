@@ -99,7 +99,7 @@ func convert(crd *unstructured.Unstructured, webhook Webhook) error {
 }
 
 // WebhookConfigurations returns the webhook configurations for Kueue's own kinds and for the frameworks, such as
-// "batch/job". With all others, all pods and Deployments of the cluster would depend on this one manager.
+// "batch/job". If the others were included, all pods and Deployments in the cluster would depend on this one manager.
 func WebhookConfigurations(module fs.FS, webhook Webhook, frameworks []string) ([]*unstructured.Unstructured, error) {
 	objects, err := read(module, webhooks)
 	if err != nil {

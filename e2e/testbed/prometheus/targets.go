@@ -29,7 +29,7 @@ type Files struct {
 }
 
 // Config returns the main configuration. It does not depend on the targets, which are in a file watched by
-// Prometheus, so that a change requires no restart and loses no data.
+// Prometheus, so that they can be changed without a restart or loss of data.
 func Config(files Files) (string, error) {
 	// JSON is valid YAML.
 	return render(map[string]any{

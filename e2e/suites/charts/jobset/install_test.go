@@ -23,7 +23,7 @@ const (
 	size        = 4
 )
 
-// values returns values that install everything for in-place restarts and fit a machine with two cores.
+// values returns values that install everything needed for in-place restarts and that fit a machine with two cores.
 func values() helm.Values {
 	v := helm.ImageValues()
 	small := helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}

@@ -91,7 +91,7 @@ func (c *installation) must(err error) {
 	}
 }
 
-// pod returns the only pod of a component that is not being deleted.
+// pod waits until a component has exactly one pod, ignoring pods that are being deleted, and returns it.
 func (c *installation) pod(component string) corev1.Pod {
 	c.Helper()
 	var found []corev1.Pod
@@ -272,7 +272,7 @@ func (c *installation) checkUninstalled() {
 			list.SetGroupVersionKind(gvk)
 			err := c.Client.List(ctx, list, client.MatchingLabels{"app.kubernetes.io/instance": releaseName})
 			for _, o := range list.Items {
-				if o.GetAnnotations()["helm.sh/resource-policy"] != "keep" { // agents trust the certificate of the store
+				if o.GetAnnotations()["helm.sh/resource-policy"] != "keep" { // agents trust the store's certificate
 					err = fmt.Errorf("%s is left", o.GetName())
 				}
 			}

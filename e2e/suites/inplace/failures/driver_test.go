@@ -18,8 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// driver restarts workers. The cases use instances, which are the lives of a worker, and do not depend on what those
-// are.
+// driver restarts workers. The cases work with instances, and do not depend on how a driver implements them.
 type driver interface {
 	// configure makes the example's workers use this driver.
 	configure(js *v1alpha2.JobSet, w workload)
@@ -39,9 +38,9 @@ type driver interface {
 // drivers are the drivers that all cases run with.
 var drivers = map[string]driver{"cri": cri{}, "exec": supervised{}}
 
-// instance is one life of a worker's program.
+// instance is one execution of a worker's program.
 type instance struct {
-	ID    string // unique to each life
+	ID    string // unique to each execution
 	Lives int    // restarts in this pod so far
 	Ready bool
 	Where framework.Worker
@@ -63,7 +62,7 @@ var stubborn = workload{OnTerm: "ignore", Grace: 10 * time.Second}
 // only is the variable that selects a single driver.
 const only = "HOLDFAST_DRIVER"
 
-// each runs a case with every driver, at the same time as other cases. The fault must affect no other group.
+// each runs a case with every driver, in parallel with other cases. The fault must not affect any other group.
 func each(t *testing.T, run func(t *testing.T, d driver)) {
 	t.Parallel()
 	inTurn(t, func(t *testing.T, d driver) {

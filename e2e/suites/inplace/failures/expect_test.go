@@ -16,13 +16,13 @@ import (
 
 // outcome is the expected result of a case.
 type outcome struct {
-	// Least and Most limit the number of restarts of the group. Each is charged.
+	// Least and Most are the bounds for the number of the group's restarts. Each restart is charged.
 	Least, Most int64
-	// Replaced are the workers that are in other pods afterwards.
+	// Replaced lists the workers that are in other pods afterwards.
 	Replaced []string
-	// Reborn are the workers whose container restarted together with its supervisor, so that their lives count from 0.
+	// Reborn lists the workers whose container restarted together with its supervisor, so that their lives count from 0.
 	Reborn []string
-	// Deaths are additional lives that workers lost, besides one for each restart.
+	// Deaths is how often each worker died in addition to once for each restart.
 	Deaths map[string]int
 	// Spared allows workers to have restarted less often than the group, because a worker may have restarted already
 	// when the store lost its data.
@@ -49,7 +49,8 @@ func (g *group) settle(want outcome) {
 }
 
 // awaitInstances returns the instances once they match the outcome. The store knows of a new instance before the API
-// server does, which shows old ones as ready in the meantime. The instances must therefore stay the same for a while.
+// server does. Until then, the API server shows old instances as ready. The instances must therefore stay the same for
+// a while.
 func (g *group) awaitInstances(restarts int64, want outcome) map[string]instance {
 	g.Helper()
 	var is map[string]instance

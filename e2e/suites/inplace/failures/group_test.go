@@ -59,7 +59,7 @@ func (g *group) create(w workload) {
 	g.awaitCharged(0)
 }
 
-// breakOff kills the first worker and returns in the middle of the restart that follows, with the time of the kill.
+// breakOff kills the first worker. In the middle of the restart that follows, it returns the time of the kill.
 func (g *group) breakOff() time.Time {
 	g.Helper()
 	at := g.kill(g.nth(0))

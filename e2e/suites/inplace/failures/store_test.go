@@ -57,8 +57,8 @@ func TestTheStoreIsKilledAndRestarted(t *testing.T) {
 					g.stay(quiet)
 					began := g.breakOff()
 					g.outage(came, began, func() {})
-					// If a worker had restarted before the store lost its data, it has no round afterwards. One more
-					// restart gives it one.
+					// If a worker had restarted before the store lost its data, that worker has no round afterwards.
+					// One more restart gives it one.
 					g.settle(outcome{Least: 1, Most: 2, Spared: true})
 					g.restart()
 				})

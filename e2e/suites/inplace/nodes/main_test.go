@@ -3,8 +3,8 @@
 // Package nodes loses a node with workers, on a testbed of two real nodes. In one case the node loses power, in the
 // other it is only unreachable.
 //
-// Here Kubernetes marks a node as unreachable after 20 s instead of 50 s. Everything else has the defaults.
-// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
+// Here Kubernetes marks a node as unreachable after 20 s instead of 50 s. All other settings have their
+// defaults. HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package nodes
 
 import (

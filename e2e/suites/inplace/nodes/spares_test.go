@@ -65,7 +65,7 @@ func (g *group) awaitAll(round int64) map[string]framework.Worker {
 	return all
 }
 
-// end deletes a worker's pod, and returns the time of the deletion and the time at which the API server first showed that the pod had ended.
+// end deletes a worker's pod. It returns when it deleted the pod, and when the API server first showed that the pod had ended.
 func (g *group) end(w framework.Worker) (deleted, ended time.Time) {
 	g.Helper()
 	deleted, err := g.DeletePod(g.ctx, w)
@@ -118,7 +118,7 @@ func TestASpareTakesTheSlotOfALostPod(t *testing.T) {
 	all = g.awaitAll(3)
 	g.expectIdentity(all, first)
 
-	// The pod that replaces the last one to be lost finds no node, and the JobSet completes without it.
+	// The pod that replaces the last lost pod cannot be scheduled, and the JobSet completes without it.
 	g.must(g.Cordon(g.ctx, 1, true))
 	t.Cleanup(func() { g.must(g.Cordon(context.WithoutCancel(g.ctx), 1, false)) })
 	g.cordon(true)
@@ -147,7 +147,7 @@ func TestASpareTakesTheSlotOfALostPod(t *testing.T) {
 	}))
 }
 
-// moved returns a group whose first worker runs in the spare on the second node, and that worker. Its own pod waits on the first node.
+// moved returns a group and its first worker, which runs in the spare on the second node. The slot's own pod waits on the first node.
 func moved(t *testing.T) (*group, framework.Worker) {
 	t.Helper()
 	g := withSpare(t)

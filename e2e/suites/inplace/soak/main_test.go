@@ -29,6 +29,6 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 		return nil, err
 	}
 	shared = env
-	env.OrchestratorLease = 5 * time.Second // the orchestrator is killed, and the next one waits for the end of the lease
+	env.OrchestratorLease = 5 * time.Second // the orchestrator is killed, and the next one waits until the lease expires
 	return func(context.Context) error { return env.Close() }, env.Install(ctx)
 }

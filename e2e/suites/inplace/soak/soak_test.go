@@ -121,8 +121,8 @@ func (k *soak) must(err error) {
 	}
 }
 
-// strikeFor causes a failure every few seconds, even while earlier ones are being handled. Each kind of fault comes once
-// before they are drawn at random.
+// strikeFor causes a failure every few seconds, even while earlier ones are being handled. Each kind of fault occurs
+// once before faults are chosen at random.
 func (k *soak) strikeFor(period time.Duration) map[string]int {
 	k.Helper()
 	struck := map[string]int{}

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// TestTheExampleTrains runs examples/elastic/queued.yaml with three workers and this host's image to its end, with the
-// loss of one worker. It leaves out the queue, because suites/elastic tests Kueue.
+// TestTheExampleTrains runs examples/elastic/queued.yaml to completion with three workers and this host's image, and
+// loses one worker during the run. It leaves out the queue, because suites/elastic tests Kueue.
 func TestTheExampleTrains(test *testing.T) {
 	t := newTraining(test, torch.Torch26)
 	ctx := t.Context()

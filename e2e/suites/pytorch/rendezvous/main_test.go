@@ -1,7 +1,8 @@
 //go:build e2e
 
 // Package rendezvous tests the managed rendezvous with real PyTorch: real torchrun processes on the loopback interface,
-// over c10d. It needs no cluster, and no root once Debian's torch is installed (hack/install-debian.sh torch).
+// over c10d. It does not need a cluster. Once Debian's torch is installed (hack/install-debian.sh torch), it does not
+// need root either.
 package rendezvous
 
 import (
