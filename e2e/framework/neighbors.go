@@ -65,7 +65,7 @@ internalCertManagement: {enable: false}
 	return err
 }
 
-// podsOfLeaderWorkerSets limits a webhook for pods to those of LeaderWorkerSets, as the upstream installation does.
+// podsOfLeaderWorkerSets limits a webhook for pods to the pods of LeaderWorkerSets, as the upstream installation does.
 func podsOfLeaderWorkerSets(hook map[string]any) {
 	podsWith(hook, "leaderworkerset.sigs.k8s.io/name")
 }

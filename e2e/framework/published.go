@@ -40,7 +40,7 @@ type PublishedManager struct {
 type PublishedAddresses struct {
 	WebhookPort     int
 	Metrics, Health string
-	// Kubeconfig is the kubeconfig of its account. The default is that of the cluster's administrator.
+	// Kubeconfig is the path of its account's kubeconfig. The default is the cluster administrator's kubeconfig.
 	Kubeconfig string
 }
 

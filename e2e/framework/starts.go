@@ -12,7 +12,7 @@ import (
 )
 
 // StartsAfter waits until n workers have each started their program after the given time, in the same container, a new
-// container or a new pod. It returns the time at which the last one started. The programs log their starts.
+// container or a new pod. It returns when the last one started, according to the programs' logs.
 func (env *Environment) StartsAfter(ctx context.Context, namespace, jobSet string, n int, moment time.Time) (last time.Time, err error) {
 	started := map[string]time.Time{} // by pod and worker
 	err = Until(ctx, fmt.Sprintf("%d workers of %s have started again", n, jobSet), func(ctx context.Context) error {

@@ -29,7 +29,7 @@ func (env *Environment) ApplyWebhooks(ctx context.Context, file string, port int
 }
 
 // applyWebhooks is like ApplyWebhooks, with a function that restricts each webhook as an installation would. The API
-// server calls mutating webhooks in the order of the names of their configurations, which begin with prefix.
+// server calls mutating webhooks in the order of their configurations' names, which begin with prefix.
 func (env *Environment) applyWebhooks(ctx context.Context, file, prefix string, port int, narrow func(hook map[string]any)) error {
 	ca, err := env.Cluster.Authority()
 	if err != nil {

@@ -55,7 +55,7 @@ func (env *Environment) Pods(ctx context.Context, namespace, name string) ([]cor
 	return list.Items, nil
 }
 
-// Workers returns the workers of a JobSet by ID, which is the ID of their slot. Spares and pods that are being deleted are left out.
+// Workers returns the workers of a JobSet by ID, which is the same as their slot's ID. Spares and pods that are being deleted are left out.
 func (env *Environment) Workers(ctx context.Context, namespace, jobSet string) (map[string]Worker, error) {
 	pods, err := env.Pods(ctx, namespace, jobSet)
 	if err != nil {

@@ -73,7 +73,7 @@ func TestAChangedOptionRestartsOnlyAffectedComponents(t *testing.T) {
 	}
 }
 
-// fingerprints returns the fingerprints of the components that run only once, and of those of node-1.
+// fingerprints returns the fingerprints of the components that run only once, and of node-1's components.
 func fingerprints(t *testing.T, layout Layout, options Options) map[string]string {
 	t.Helper()
 	u := newUp(layout, options.defaulted(), io.Discard)

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// TestLifecycle brings the testbed of this host up and down, so no testbed may be up before the test.
+// TestLifecycle starts and stops the testbed on this host, so no testbed may be running before the test.
 func TestLifecycle(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("the testbed needs root")

@@ -25,7 +25,7 @@ func (c *Cluster) KillKubelet(ctx context.Context, number int) error {
 	return c.KillProgram(ctx, n.kubelet())
 }
 
-// CutNode kills the kubelet of a real node and takes its pods off the network, while they keep running. Up brings it back.
+// CutNode kills a real node's kubelet and takes its pods off the network, while they keep running. Up restores the node.
 func (c *Cluster) CutNode(ctx context.Context, number int) error {
 	n, err := c.node(number)
 	if err != nil {

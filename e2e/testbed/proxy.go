@@ -73,8 +73,8 @@ func (u *up) dropRedirect(ctx context.Context) error {
 	if !u.options.KubeProxy {
 		return nil
 	}
-	// If it is 0, traffic between pods on the same bridge bypasses the rules. A host without the module has no such
-	// setting and does not need it.
+	// If this setting is 0, traffic between pods on the same bridge bypasses the rules. A host without the module does
+	// not have the setting and does not need it.
 	_ = host.SetSysctl("net.bridge.bridge-nf-call-iptables", "1")
 	return apiRedirect().Remove(ctx)
 }

@@ -53,7 +53,7 @@ func Inspect(ctx context.Context) (Status, error) {
 	return status, nil
 }
 
-// ask adds the state known to the API server, if the API server responds.
+// ask adds the state that the API server reports, if it responds.
 func (c *Cluster) ask(ctx context.Context, status *Status) {
 	client, err := c.up().client()
 	if err != nil {

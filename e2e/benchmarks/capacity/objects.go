@@ -128,7 +128,7 @@ func until(ctx context.Context, what string, ask func(context.Context) error) er
 	return framework.UntilEvery(ctx, what, interval, patience, ask)
 }
 
-// jobSet returns a JobSet whose pods are as large as those of a training job.
+// jobSet returns a JobSet whose pod objects are as large as a typical training job's.
 func (b *benchmark) jobSet(name string) *v1alpha2.JobSet {
 	resources := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("64Gi"), "example.com/gpu": resource.MustParse("8"),

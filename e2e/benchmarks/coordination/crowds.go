@@ -42,7 +42,7 @@ type stormResult struct {
 	Resident int64         `json:"serverResidentBytes"`
 }
 
-// measureCrowd measures restarts of a group and, if storm is set, the cost of a restart of the store.
+// measureCrowd measures the restarts of a group. If storm is set, it also measures the cost of restarting the store.
 func measureCrowd(ctx context.Context, program string, size int, relays bool, rounds int, storm bool) (r crowdResult, err error) {
 	r = crowdResult{Members: size, Relays: relays, Store: program, Share: share(size), At: time.Now().UTC().Truncate(time.Second), Commit: commit(), Load: load()}
 	if err := checkBacklog(size); err != nil {

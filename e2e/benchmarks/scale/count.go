@@ -42,7 +42,7 @@ type counters struct {
 	usage results.Usage
 }
 
-// since returns the usage between two readings. Peaks and sizes are those of the later one.
+// since returns the usage between two readings. Peaks and sizes are taken from the later reading.
 func (c counters) since(before counters) results.Usage {
 	u := c.usage
 	u.Seconds = c.at.Sub(before.at).Seconds()

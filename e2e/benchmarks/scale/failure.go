@@ -178,7 +178,7 @@ func (b *benchmark) strike(ctx context.Context, g *group, name string, i int, st
 	return run, err
 }
 
-// awaitAnswer is like awaitUp, but waits for a later round than the one that failed.
+// awaitAnswer is like awaitUp, but also waits until the group is in a later round than the one that failed.
 func (g *group) awaitAnswer(ctx context.Context, watch *agent.Stopwatch, round int64) (last time.Time, err error) {
 	for {
 		if last, err = g.awaitUp(ctx, watch); err != nil || !inPlace(g.way) || g.round > round {

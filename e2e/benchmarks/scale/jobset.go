@@ -27,7 +27,7 @@ const (
 	entry    = "workers"
 	budget   = 1000
 	interval = 20 * time.Millisecond
-	// patience limits steps in which all workers take part.
+	// patience limits the steps that involve all workers.
 	patience = 25 * time.Minute
 )
 

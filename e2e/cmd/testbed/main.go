@@ -1,4 +1,4 @@
-// Command testbed brings a real Kubernetes cluster up and down on this host.
+// Command testbed starts and stops a real Kubernetes cluster on this host.
 package main
 
 import (

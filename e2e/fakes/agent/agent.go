@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// callTimeout is the same as the agent's.
+	// callTimeout is the same as in the real agent.
 	callTimeout = 3 * time.Second
 	// lookAgain is the polling interval of the sidecar.
 	lookAgain = time.Second
-	// hostsRetry is the same as the supervisor's.
+	// hostsRetry is the same as in the real supervisor.
 	hostsRetry = 200 * time.Millisecond
 	// farewell is how long an agent keeps reporting after its pod has begun to end.
 	farewell = time.Second
@@ -264,7 +264,7 @@ func (a *agent) die(ctx context.Context, id string, code int64, at time.Time, th
 		return
 	}
 	a.later(ctx, a.all.timing.Told.Draw(), func() {
-		_ = a.all.kubelet.Exit(a.pod, a.worker.container, int32(code)) // fails only if the pod has ended in the meantime
+		_ = a.all.kubelet.Exit(a.pod, a.worker.container, int32(code)) // fails only if the pod has already ended
 		known()
 	})
 }

@@ -23,7 +23,7 @@ const (
 
 	attemptKey    = "jobset.sigs.k8s.io/in-place-restart-attempt"
 	upstreamOwner = "in-place-restart-agent" // field owner of the annotation
-	exitRestart   = 1                        // the exit code with which the agent asks the kubelet to restart its container
+	exitRestart   = 1                        // the exit code that makes the kubelet restart the agent's container
 	upstreamRetry = time.Second              // after an API call that failed
 	watchRetry    = 200 * time.Millisecond
 )
@@ -128,7 +128,7 @@ func (u *upstream) decide(a *upstreamAgent, status v1alpha2.JobSetStatus) bool {
 		a.ended = true
 		u.all.ordered(a.worker)
 		time.AfterFunc(u.all.timing.Dies.Draw()+u.all.timing.Told.Draw(), func() {
-			_ = u.all.kubelet.Exit(a.pod, a.worker.container, exitRestart) // fails only if the container has ended in the meantime
+			_ = u.all.kubelet.Exit(a.pod, a.worker.container, exitRestart) // fails only if the container has already ended
 			u.all.died(a.worker)
 		})
 	case a.waits && current != nil && *a.attempt == *current:

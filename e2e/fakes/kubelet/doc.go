@@ -1,5 +1,5 @@
 // Package kubelet simulates nodes and their pods against a real control plane. It writes objects, leases and statuses
-// as kubelets would, but runs no containers. Thousands of nodes fit into one process, and it does not need root.
+// as kubelets would, but does not run containers. One process can simulate thousands of nodes, and does not need root.
 //
 //	        bound          StartDelay             exit                tick
 //	pod     -----> created ----------> running ---------> (unnoticed) ----> done      phase Succeeded or Failed

@@ -43,7 +43,7 @@ func Begin(now time.Time, shape Shape, rules Rules, random func() float64) *Life
 // Version increases with every change that a kubelet would report.
 func (l *Life) Version() int { return l.version }
 
-// Gone reports whether the pod has been stopped after its deletion.
+// Gone reports whether the pod was deleted and has stopped.
 func (l *Life) Gone() bool { return l.gone }
 
 // TakeStarts returns the starts since the last call, in order.

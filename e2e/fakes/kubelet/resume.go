@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Resume returns the life of a pod whose status says that another process has simulated it before. Running containers
+// Resume returns the life of a pod whose status shows that another process has simulated it before. Running containers
 // keep running and keep their restart count, those that were about to start are started, and completed ones stay
 // completed. The back-off starts from zero. A pod without container statuses starts from the beginning.
 func Resume(now time.Time, pod *corev1.Pod, shape Shape, rules Rules, random func() float64) *Life {

@@ -26,8 +26,8 @@ type ContainerShape struct {
 	Sidecar bool
 }
 
-// ShapeOf returns the shape of a pod. Init containers other than sidecars take no time and are left out. It fails on an
-// annotation that is not a duration.
+// ShapeOf returns the shape of a pod. Init containers other than sidecars take no time and are left out. It returns an
+// error if the annotation is not a duration.
 func ShapeOf(pod *corev1.Pod) (Shape, error) {
 	var shape Shape
 	for _, c := range pod.Spec.InitContainers {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// callTimeout is the same as the agent's.
+// callTimeout is the same as in the real agent.
 const callTimeout = 3 * time.Second
 
 // member is the agent's core with its own goroutine, and a simulated worker program.
@@ -24,7 +24,7 @@ type member struct {
 	state   *worker.State
 	events  chan worker.Event
 	lives   int64
-	now     worker.Process // the running instance, or the one that died last
+	now     worker.Process // the running instance, or the last one if it has died
 	due     []worker.Event
 	kills   chan int64 // exit codes of requested deaths
 	beside  sync.WaitGroup
@@ -146,8 +146,8 @@ func (m *member) start() {
 	m.look()
 }
 
-// end simulates the exit of the instance. Without a barrier the next one starts immediately; with one, the core asks
-// for it.
+// end simulates the exit of the instance. Without a barrier the next instance starts immediately. With a barrier, the
+// core starts it later.
 func (m *member) end(code int64) {
 	m.now.Running, m.now.ExitCode, m.now.FinishedAt = false, code, time.Now().UnixMilli()
 	m.look()

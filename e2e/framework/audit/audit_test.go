@@ -109,7 +109,7 @@ func TestALineThatIsNotAnEventIsAnError(t *testing.T) {
 	}
 }
 
-// Rejections are left out if the same request was also allowed at some time.
+// Rejections are left out if the same request was ever allowed.
 func TestLastingRefusals(t *testing.T) {
 	r := Record{
 		Used: []Grant{

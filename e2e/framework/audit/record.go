@@ -76,7 +76,7 @@ func withoutName(r Request) Request {
 }
 
 // Unused returns the permissions that are not used in any record. A get permission is left out if the resource was
-// listed, because it reveals nothing more than the list.
+// listed, because it reveals no more than the list does.
 func Unused(grants []Grant, records ...Record) []Grant {
 	used := map[Grant]bool{}
 	for _, record := range records {

@@ -3,8 +3,7 @@ package recovery
 import "time"
 
 // Phases holds the times of an in-place restart, relative to the kill. A time is 0 if the record does not contain it.
-// The times come from the test, the agent, the store and the workers' output, which all use the clock of this
-// machine.
+// The times come from the test, the agent, the store and the workers' output, which all use this machine's clock.
 type Phases struct {
 	Detected time.Duration // the agent or the supervisor detected that the worker had exited
 	Ordered  time.Duration // the store received the report, and published the restart order in the same step

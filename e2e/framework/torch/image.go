@@ -111,8 +111,8 @@ func hostPath(name, path string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: filepath.Clean(path)}}}
 }
 
-// Substitute replaces the image of an example's pod with the one given by ImageVariable. If that is not set, it uses
-// Image, with this version from the host.
+// Substitute replaces the image in an example's pod with the image named by ImageVariable. If the variable is not set,
+// it uses Image, with this version of PyTorch from the host.
 func (v Version) Substitute(pod *corev1.PodSpec) {
 	c := &pod.Containers[0]
 	if c.Image = os.Getenv(ImageVariable); c.Image != "" {

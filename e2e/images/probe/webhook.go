@@ -38,7 +38,7 @@ func review(w http.ResponseWriter, r *http.Request) {
 	a.Response = a.Request.review()
 	a.Request = nil
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(a) // a caller that has disconnected needs no response
+	_ = json.NewEncoder(w).Encode(a) // fails only if the caller has disconnected
 }
 
 func (r *request) review() *response {

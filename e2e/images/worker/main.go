@@ -1,9 +1,9 @@
 // Command worker stands in for a training process in examples and end-to-end tests. It prints when it started, and then
-// each step. SIGUSR1 makes it fail (exit 1), SIGUSR2 makes it succeed (exit 0). WORKER_ON_TERM says what SIGTERM does:
-// "exit" (default, exit 143), "finish" (exit 0, like a program that saves a checkpoint) or "ignore". SIGHUP makes it
-// hang as in a collective: it takes no more steps and ignores SIGTERM. SIGPWR makes it allocate memory until it is
-// killed. Each step reports progress as configured in the environment. WORKER_STEPS makes it succeed after that
-// many steps of WORKER_STEP_SECONDS (default 1). WORKER_MEMORY_MIB is the memory that it allocates when it starts.
+// each step. SIGUSR1 makes it fail (exit 1), SIGUSR2 makes it succeed (exit 0). WORKER_ON_TERM determines what SIGTERM
+// does: "exit" (default, exit 143), "finish" (exit 0, like a program that saves a checkpoint) or "ignore". SIGHUP makes
+// it hang as in a collective: it takes no more steps and ignores SIGTERM. SIGPWR makes it allocate memory until it is
+// killed. Each step reports progress as configured in the environment. WORKER_STEPS makes it succeed after that many
+// steps of WORKER_STEP_SECONDS (default 1). WORKER_MEMORY_MIB is the memory that it allocates when it starts.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 
 func main() {
 	signals := make(chan os.Signal, 8)
-	// SIGTTIN is never sent. Tests check whether it is handled, because the Go runtime does not handle it until it is asked to.
+	// SIGTTIN is never sent. Tests check whether it is handled, because the Go runtime does not handle it until a program requests it.
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGPWR, syscall.SIGTTIN)
 	host, _ := os.Hostname() // the name is only for the log; it may be empty
 	fmt.Printf("started unix_ms=%d worker=%s\n", time.Now().UnixMilli(), host)

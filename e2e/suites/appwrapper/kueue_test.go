@@ -246,7 +246,7 @@ func fails(q *queued) {
 	}
 }
 
-// replace does what `kubectl replace --force` does with an object as it was read.
+// replace does what `kubectl replace --force` does with an object that was read from the API server.
 func (q *queued) replace(aw *v1beta2.AppWrapper) {
 	q.Helper()
 	q.OK(k8s.Delete(q.Context(), aw))

@@ -136,7 +136,7 @@ func TestTrainJobTimeout(t *testing.T) {
 	g.timeOutJobs(g.running(), client.GracePeriodSeconds(1))
 }
 
-// The annotation has no effect on a pod template, and a condition of the JobSet says so.
+// The annotation has no effect on a pod template, and a condition of the JobSet reports this.
 func TestTrainJobAnnotatedOnItsPods(t *testing.T) {
 	patch := map[string]any{"spec": map[string]any{"replicatedJobs": []any{map[string]any{
 		"name": "node", "template": map[string]any{"spec": map[string]any{"template": annotated(asking("3"))}},

@@ -35,7 +35,7 @@ type rule struct {
 	first []string
 	// says are substrings of the expected output. The command is repeated until it prints them.
 	says []string
-	// fails means that the command must fail, as the page says.
+	// fails means that the command must fail, as the page describes.
 	fails bool
 	// endless means that the command runs until it is stopped.
 	endless bool

@@ -92,7 +92,7 @@ func TestAJobSucceedsAndItsPodsAreKept(t *testing.T) {
 	}
 }
 
-// The job fails when it falls below its minimum, and not before.
+// The job fails only when it falls below its minimum.
 func TestAJobFailsBelowItsMinimum(t *testing.T) {
 	b := newBench(t)
 	b.create(b.job("few", 2, 3, 3, func(j *v1alpha1.ElasticJob) {

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// outage stops the store while during runs.
+// outage stops the store while `during` runs.
 func (g *group) outage(wipe bool, during func()) {
 	g.Helper()
 	g.must(g.Cluster.Redis().Stop(g.ctx))

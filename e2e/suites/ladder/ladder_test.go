@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// TestTheLadder causes one fault after the other in one workload. Each must be handled at the cheapest recovery level
-// that can handle it, and at no other.
+// TestTheLadder causes one fault after the other in one workload. Each must be handled only at the cheapest recovery
+// level that can handle it.
 func TestTheLadder(t *testing.T) {
 	r := begins(t, settings{restarts: budget, resets: 2})
 	stop := r.watchQuota()

@@ -1,7 +1,7 @@
 //go:build e2e && e2e_all
 
 // Package ladder runs all programs that take part in recovery, and AppWrappers under Kueue's real manager. It checks
-// that every fault is handled at its own recovery level and at no other and is counted once, and that the quota is held
+// that every fault is handled only at its own recovery level and is counted once, and that the quota is held
 // throughout.
 //
 // HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.

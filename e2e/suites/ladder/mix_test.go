@@ -119,7 +119,7 @@ func (r *run) suffer(random *rand.Rand, period time.Duration) {
 			m = mishaps[due[0]]
 		}
 		if err := m.strike(r, random); err != nil {
-			missed++ // the victim may vanish between observation and strike
+			missed++ // the victim may disappear before it is struck
 			continue
 		}
 		struck[m.name]++

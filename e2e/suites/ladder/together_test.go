@@ -137,7 +137,7 @@ func (r *run) watchPods() (end func() seen) {
 }
 
 // wantOneMove checks that each slot had one pod before and one after, and possibly one in between for the lost pod.
-// None of the new ones may be on the bad node.
+// None of the new pods may be on the bad node.
 func (r *run) wantOneMove(before, after standing, bad string, pods seen) {
 	r.Helper()
 	known := map[types.UID]bool{}

@@ -56,8 +56,8 @@ func TestAJobSetMovesToTheNodesOfItsNextAdmission(t *testing.T) {
 	selectors(t, ns, names, with(base, kubelet.NameLabel, "racks"))
 }
 
-// As KEP-672 says, the quota covers all stages. But a stage that has not started yet does not keep the JobSet from
-// being ready.
+// As specified in KEP-672, the quota covers all stages. However, a stage that has not started yet does not keep the
+// JobSet from being ready.
 func TestAJobSetIsReadyWhileItsNextStageWaits(t *testing.T) {
 	ns := namespace(t, "kueue-stages")
 	makeQueue(t, ns, flavor{"stages", nil, "2"})

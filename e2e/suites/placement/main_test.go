@@ -25,7 +25,7 @@ var (
 	simulation *kubelet.Nodes
 )
 
-// Pools of nodes stand for racks.
+// Node pools represent racks.
 const (
 	pools     = 4
 	poolNodes = 2

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Index 0 has completed when its JobSet is suspended, and another JobSet takes its rack in the meantime. The remaining
-// pods move to a rack of their own, together, and no pod is created twice.
+// Index 0 has completed when its JobSet is suspended, and another JobSet takes the rack before the JobSet is resumed.
+// The remaining pods move to a rack of their own, together, and no pod is created twice.
 func TestAResumedJobMovesIfItsRackIsTaken(t *testing.T) {
 	ns := namespace(t, "placement-resume")
 	create(t, ns, "first", exclusively, entry("w", 1, 4))

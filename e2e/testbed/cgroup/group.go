@@ -86,7 +86,7 @@ func (g Group) Dirs() []string {
 }
 
 // Entrances returns the files through which a process joins the group by writing 0. They are in the version 2
-// hierarchy, of which all processes on the host are members, or otherwise in that of the freezer, which has no side
+// hierarchy, of which all processes on the host are members, or otherwise in the freezer's hierarchy, which has no side
 // effects.
 func (g Group) Entrances() []string {
 	mounts := Mounts()

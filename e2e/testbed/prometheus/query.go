@@ -96,7 +96,7 @@ func vector(raw json.RawMessage) ([]Sample, error) {
 	return samples, nil
 }
 
-// point is [seconds, "value"]. The value is a string, because JSON has no NaN and no infinity.
+// point is [seconds, "value"]. The value is a string, because JSON cannot represent NaN and infinity.
 type point float64
 
 func (p *point) UnmarshalJSON(raw []byte) error {

@@ -48,7 +48,7 @@ type Plan struct {
 }
 
 // For calculates what the given number of agents needs, evenly distributed over shards: groups on separate stores, or
-// relays that each stand for the agents of a shard. It assumes that costs grow linearly with the number of agents, and
+// relays that each represent the agents of a shard. It assumes that costs grow linearly with the number of agents, and
 // that shards do not affect each other.
 func (c Costs) For(agents, shards int) Plan {
 	each := math.Ceil(float64(agents) / float64(shards))

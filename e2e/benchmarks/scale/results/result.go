@@ -39,7 +39,7 @@ const (
 	Spares    = "in place, exec driver, spares" // without exclusive placement, which spares do not support
 )
 
-// Key says what was measured. A later result with the same key replaces the earlier one.
+// Key identifies what was measured. A later result with the same key replaces the earlier one.
 type Key struct {
 	Scenario string `json:"scenario"`
 	Way      string `json:"way"`
@@ -96,7 +96,7 @@ type Run struct {
 	Usage   Usage     `json:"usage"`
 }
 
-// Phase is the end of a phase of a run, in seconds from the failure.
+// Phase records when a phase of a run ended, in seconds from the failure.
 type Phase struct {
 	Name string  `json:"name"`
 	At   float64 `json:"at"`
@@ -110,7 +110,7 @@ type Usage struct {
 	EtcdWrites float64            `json:"etcdWrites"`
 	// Store counts the calls to the store from outside, by command.
 	Store map[string]float64 `json:"storeCalls"`
-	// Inside is the number of all executed commands, including those of functions.
+	// Inside is the number of all executed commands, including those executed by functions.
 	Inside    float64            `json:"storeCommands"`
 	CPU       map[string]float64 `json:"cpuSeconds"`
 	MemoryMiB map[string]float64 `json:"peakMiB"`

@@ -75,7 +75,7 @@ func (r Result) each(of func(Run) float64) Statistic {
 // Outage returns how long at least one worker was not running.
 func (r Result) Outage() Statistic { return r.each(func(run Run) float64 { return run.Seconds }) }
 
-// Phase returns the time at which a phase ended. It is the zero Statistic if no run has that phase.
+// Phase returns when a phase ended. It is the zero Statistic if no run has that phase.
 func (r Result) Phase(name string) Statistic {
 	return r.each(func(run Run) float64 {
 		for _, p := range run.Phases {

@@ -27,7 +27,7 @@ func (t target) want() string {
 	return fmt.Sprintf("<= %v", t.bound)
 }
 
-// setFor is the size for which most targets are set. One is for a larger size.
+// setFor is the size for which most targets are set. One target is set for a larger size.
 const setFor, larger = 5000, 10_000
 
 // comparable returns the measured sizes up to setFor, largest first.

@@ -156,7 +156,7 @@ func (c *installation) summary(js *v1alpha2.JobSet) framework.Summary {
 	return sum
 }
 
-// replaceStore deletes the store's pod, which has no volume. The new pod knows neither users nor groups.
+// replaceStore deletes the store's pod, which has no volume. The new pod has neither users nor groups.
 func (c *installation) replaceStore() {
 	c.Helper()
 	old := c.pod("valkey")

@@ -71,7 +71,7 @@ func each(t *testing.T, run func(t *testing.T, d driver)) {
 	})
 }
 
-// inTurn runs a case with one driver after the other, while no other case runs, because the fault affects all groups.
+// inTurn runs a case with one driver after the other. No other case runs at the same time, because the fault affects all groups.
 func inTurn(t *testing.T, run func(t *testing.T, d driver)) {
 	for name, d := range drivers {
 		if wanted := os.Getenv(only); wanted != "" && wanted != name {

@@ -32,7 +32,7 @@ type outcome struct {
 // once is the usual outcome: one restart, and no worker in another pod.
 var once = outcome{Least: 1, Most: 1}
 
-// settle waits until the group is in sync again, and checks that nothing happened other than what the outcome says.
+// settle waits until the group is in sync again, and checks that only the expected outcome has happened.
 func (g *group) settle(want outcome) {
 	g.Helper()
 	sum := g.awaitSync(g.epoch, g.round+want.Least)

@@ -112,7 +112,7 @@ func (g *group) must(err error) {
 	}
 }
 
-// nth returns the n-th worker as it was before.
+// nth returns the n-th worker as it was when the group was last in sync.
 func (g *group) nth(n int) instance { return g.before[slices.Sorted(maps.Keys(g.before))[n]] }
 
 // kill kills a worker with SIGKILL.

@@ -46,8 +46,8 @@ func TestTenLostPodsInARow(t *testing.T) {
 	})
 }
 
-// The leader relies on this when it replaces a pod: of two pods with the same index, the Job controller removes the one
-// that is less advanced. It does not count a failure, and the group does not notice.
+// The leader relies on this when it replaces a pod: of two pods with the same index, the Job controller removes the
+// less advanced one. It does not count this as a failure, and the group is not affected.
 func TestTheJobControllerKeepsTheRunningOneOfTwoPods(t *testing.T) {
 	t.Parallel()
 	g := start(t, supervised{}, workload{})

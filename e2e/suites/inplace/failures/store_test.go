@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// losses bring the store back, with its data or without. began is the start of the data that the store may lose.
+// losses are the ways to bring the store back, with or without its data. The store may lose everything that was written after began.
 var losses = map[string]func(g *group, began time.Time){
 	"with its data": func(g *group, _ time.Time) {
 		g.must(g.Cluster.Redis().Start(g.ctx, false))
@@ -24,7 +24,7 @@ var losses = map[string]func(g *group, began time.Time){
 	},
 }
 
-// outage kills the store, runs meanwhile, and brings the store back.
+// outage kills the store, calls `meanwhile`, and brings the store back.
 func (g *group) outage(came func(*group, time.Time), began time.Time, meanwhile func()) {
 	g.Helper()
 	back := func() { g.must(g.Cluster.Redis().Start(context.Background(), false)) }

@@ -83,7 +83,7 @@ func start(t *testing.T, change func(*v1alpha2.JobSet)) *group {
 	return g
 }
 
-// cleanUp brings the node back first. Without a kubelet, its pods would not terminate.
+// cleanUp restores the node first. Without a kubelet, its pods would not terminate.
 func (g *group) cleanUp() {
 	ctx := context.Background() // the test's context is done
 	if g.Failed() {
@@ -95,7 +95,7 @@ func (g *group) cleanUp() {
 	}
 }
 
-// restore brings the node back and removes its taint.
+// restore starts the node again and removes its taint.
 func (g *group) restore(ctx context.Context) {
 	g.Helper()
 	g.taint(ctx, false)

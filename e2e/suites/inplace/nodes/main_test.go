@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// options shorten the grace period for nodes. It must exceed ten seconds, which is how often a kubelet renews its
-// Lease.
+// options shorten the grace period for nodes. It must exceed ten seconds, which is the interval at which a kubelet
+// renews its Lease.
 var options = testbed.Options{
 	Nodes: 2, KubeletRestartPeriod: suites.RestartPeriod,
 	Args: map[string][]string{"kube-controller-manager": {"--node-monitor-grace-period=20s"}},

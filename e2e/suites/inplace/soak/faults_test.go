@@ -57,8 +57,8 @@ func killContainer(k *soak) error {
 	return orNobody(err)
 }
 
-// orNobody wraps an error as errNobody. The victim may vanish between observation and signal, and at the barrier it has
-// no process.
+// orNobody wraps an error as errNobody. The victim may disappear before it is signaled, and it has no process while it
+// waits at the barrier.
 func orNobody(err error) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNobody, err)

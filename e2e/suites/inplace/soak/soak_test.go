@@ -46,8 +46,8 @@ type soak struct {
 	history map[history.Attempt]history.Entry // everything that was ever in the annotation
 }
 
-// TestSoak lasts as long as HOLDFAST_SOAK says. At the end every worker runs, and the restart count of the JobSet, its
-// history, the store's records and the metrics agree.
+// TestSoak runs for the duration set by HOLDFAST_SOAK. At the end every worker runs, and the restart count of the
+// JobSet, its history, the store's records and the metrics agree.
 func TestSoak(t *testing.T) {
 	seed := setting(t, "HOLDFAST_SOAK_SEED", strconv.FormatInt(time.Now().UnixNano(), 10), func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) })
 	period := setting(t, "HOLDFAST_SOAK", "5m", time.ParseDuration)
