@@ -36,7 +36,7 @@ func (env *Environment) StartsAfter(ctx context.Context, namespace, jobSet strin
 			}
 		}
 		if again < n {
-			return fmt.Errorf("%d have", again)
+			return fmt.Errorf("%d have started again", again)
 		}
 		return nil
 	})

@@ -184,7 +184,7 @@ func (env *Environment) AwaitPodEnd(ctx context.Context, w Worker) (ended time.T
 		case apierrors.IsNotFound(err), err == nil && (over || string(pod.UID) != w.PodUID):
 			return nil
 		case err == nil:
-			err = errors.New("it has not")
+			err = errors.New("it has not ended")
 		}
 		return err
 	})
@@ -205,7 +205,7 @@ func (env *Environment) Cordon(ctx context.Context, number int, closed bool) err
 // AwaitSpares returns once the pods of a JobSet that are running and waiting to be assigned a slot are exactly those with the given host names,
 // which must be sorted.
 func (env *Environment) AwaitSpares(ctx context.Context, js *v1alpha2.JobSet, hosts ...string) error {
-	return Until(ctx, fmt.Sprintf("%q wait", hosts), func(ctx context.Context) error {
+	return Until(ctx, fmt.Sprintf("the spares with the host names %q are waiting", hosts), func(ctx context.Context) error {
 		pods, err := env.Pods(ctx, js.Namespace, js.Name)
 		if err != nil {
 			return err
@@ -220,7 +220,7 @@ func (env *Environment) AwaitSpares(ctx context.Context, js *v1alpha2.JobSet, ho
 			}
 		}
 		if slices.Sort(waiting); !slices.Equal(waiting, hosts) {
-			return fmt.Errorf("%q do", waiting)
+			return fmt.Errorf("the waiting spares are %q", waiting)
 		}
 		return nil
 	})

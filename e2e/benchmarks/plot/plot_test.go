@@ -75,7 +75,7 @@ func TestLinesLeaveOutPointsThatCannotBeDrawn(t *testing.T) {
 		t.Fatalf("%d points, want 3", len(circles))
 	}
 	if low, high := number(t, circles[0]["cy"]), number(t, circles[1]["cy"]); low <= high {
-		t.Errorf("1 is drawn at %.0f, 100 at %.0f: more is not higher", low, high)
+		t.Errorf("1 is drawn at %.0f, 100 at %.0f: the larger value is not higher", low, high)
 	}
 	if got := len(elements(t, svg, "polyline")); got != 2 {
 		t.Errorf("%d lines, want 2", got)

@@ -88,7 +88,7 @@ func (t *training) awaitSpare(ctx context.Context) error {
 		}
 		log, err := t.env.Kube.CoreV1().Pods(namespace).GetLogs(pods[i].Name, &corev1.PodLogOptions{Container: "worker"}).DoRaw(ctx)
 		if err == nil && !strings.Contains(string(log), "warm-start template ready") {
-			err = errors.New("it has not")
+			err = errors.New("it has not imported them")
 		}
 		return err
 	})

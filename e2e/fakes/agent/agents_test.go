@@ -59,7 +59,7 @@ func TestWorkerOf(t *testing.T) {
 		})
 	}
 	if _, ok := workerOf(&corev1.Pod{}); ok {
-		t.Error("a pod without a JobSet is taken for a worker")
+		t.Error("a pod without a JobSet is treated as a worker")
 	}
 }
 

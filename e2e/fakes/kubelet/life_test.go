@@ -237,10 +237,10 @@ func TestLifeInvariants(t *testing.T) {
 			}
 			sum := l.containers[0].restarts + l.containers[1].restarts
 			if sum < restarts || l.Version() < version {
-				t.Fatalf("seed %d: a count fell", seed)
+				t.Fatalf("seed %d: a restart count decreased", seed)
 			}
 			if l.Gone() && l.Phase() == corev1.PodRunning {
-				t.Fatalf("seed %d: a pod that is gone runs", seed)
+				t.Fatalf("seed %d: a pod that is gone is running", seed)
 			}
 			restarts, version = sum, l.Version()
 		}

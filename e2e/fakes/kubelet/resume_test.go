@@ -35,7 +35,7 @@ func TestShapeOf(t *testing.T) {
 	}
 	p.Annotations[SucceedAfter] = "soon"
 	if _, err := ShapeOf(p); err == nil {
-		t.Error("an annotation that is no duration is accepted")
+		t.Error("an annotation that is not a duration is accepted")
 	}
 }
 

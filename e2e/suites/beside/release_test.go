@@ -102,7 +102,7 @@ func TestRemoval(t *testing.T) {
 	g.must(framework.Until(g.ctx, "its container has restarted", func(ctx context.Context) error {
 		now, err := g.Workers(ctx, jobs, g.name)
 		if err == nil && now[failed.ID].Restarts == 0 {
-			err = fmt.Errorf("it has not")
+			err = fmt.Errorf("it has not restarted")
 		}
 		return err
 	}))

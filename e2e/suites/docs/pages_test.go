@@ -245,7 +245,7 @@ func TestEveryPageIsTested(t *testing.T) {
 	}
 	for _, page := range pages {
 		if len(page.Commands()) > 0 && !visited[page.Path] {
-			t.Errorf("%s has commands and is not visited", page.Path)
+			t.Errorf("%s has commands but is not visited", page.Path)
 		}
 	}
 }

@@ -162,7 +162,7 @@ func (b *bench) awaitNoPods() {
 	b.Helper()
 	b.Until("no pod is left", func(context.Context) error {
 		if n := len(b.pods()); n > 0 {
-			return fmt.Errorf("%d are", n)
+			return fmt.Errorf("%d pods are left", n)
 		}
 		return nil
 	})

@@ -199,6 +199,6 @@ func (b *bench) awaitEvent(job, reason, part string) {
 				return nil
 			}
 		}
-		return fmt.Errorf("not among %d", len(list.Items))
+		return fmt.Errorf("none of %d events matches", len(list.Items))
 	})
 }

@@ -176,7 +176,7 @@ func (b *bench) awaitNoPodOf(job string) {
 	b.Until("no pod of "+job+" is left", func(context.Context) error {
 		for _, pod := range b.pods() {
 			if strings.HasPrefix(pod.Name, job+"-") {
-				return fmt.Errorf("%s is", pod.Name)
+				return fmt.Errorf("%s is left", pod.Name)
 			}
 		}
 		return nil
@@ -270,7 +270,7 @@ func (b *bench) workload(job string) *unstructured.Unstructured {
 			return len(w.GetOwnerReferences()) > 0 && w.GetOwnerReferences()[0].Name == job
 		})
 		if i < 0 {
-			return fmt.Errorf("there is none, of %d workloads", len(list.Items))
+			return fmt.Errorf("none of %d workloads belongs to it", len(list.Items))
 		}
 		found = &list.Items[i]
 		return nil

@@ -59,7 +59,7 @@ func (g *group) awaitFailed(message string) {
 		}
 		c := meta.FindStatusCondition(js.Status.Conditions, string(v1alpha2.JobSetFailed))
 		if c == nil {
-			return errors.New("it has not")
+			return errors.New("it has not failed")
 		}
 		if c.Message != message {
 			g.Fatalf("it failed with the message %q, want %q", c.Message, message)

@@ -218,7 +218,7 @@ func (g *group) events(reason string) []eventsv1.Event {
 // awaitEvent waits for an event with the reason, and fails if there are several.
 func (g *group) awaitEvent(reason string) eventsv1.Event {
 	g.Helper()
-	g.must(framework.Until(g.ctx, "an event says "+reason, func(context.Context) error {
+	g.must(framework.Until(g.ctx, "there is an event "+reason, func(context.Context) error {
 		if len(g.events(reason)) == 0 {
 			return fmt.Errorf("none so far")
 		}

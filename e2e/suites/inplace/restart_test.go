@@ -112,7 +112,7 @@ func (g *group) awaitChargedBeyond(n int) {
 		}
 		charged, err := strconv.Atoi(js.Annotations[v1alpha2.InPlaceRestartsKey])
 		if err == nil && charged <= n {
-			err = fmt.Errorf("%d are", charged)
+			err = fmt.Errorf("%d are charged", charged)
 		}
 		return err
 	}))
@@ -124,7 +124,7 @@ func TestASuspensionIsNotAFailureAndResumingStartsFromZero(t *testing.T) {
 	g.must(framework.Until(g.ctx, "all pods are gone", func(ctx context.Context) error {
 		pods, err := g.Pods(ctx, g.js.Namespace, g.js.Name)
 		if err == nil && len(pods) > 0 {
-			err = fmt.Errorf("%d are left", len(pods))
+			err = fmt.Errorf("%d pods are left", len(pods))
 		}
 		return err
 	}))

@@ -50,7 +50,7 @@ func TestAnOrderedStartRestartsInPlace(t *testing.T) {
 	g.must(framework.Until(g.ctx, "the JobSet is complete", func(ctx context.Context) error {
 		js, err := g.JobSet(ctx, g.js.Namespace, g.js.Name)
 		if err == nil && !meta.IsStatusConditionTrue(js.Status.Conditions, string(v1alpha2.JobSetCompleted)) {
-			err = errors.New("it is not")
+			err = errors.New("it is not complete")
 		}
 		return err
 	}))
@@ -93,7 +93,7 @@ func (g *group) awaitStages(round int64) {
 			}
 		}
 		if err == nil && running != staged {
-			err = fmt.Errorf("%d do", running)
+			err = fmt.Errorf("%d are running", running)
 		}
 		return err
 	}))

@@ -32,7 +32,7 @@ func TestScalingARunningJobSet(t *testing.T) {
 	r.resize(2)
 	two := r.awaitsPods("0", "1")
 	if three["0"] != one["0"] || two["0"] != one["0"] || two["1"] != three["1"] {
-		t.Errorf("pods that were to stay were replaced: %v, %v, %v", one, three, two)
+		t.Errorf("pods that should stay were replaced: %v, %v, %v", one, three, two)
 	}
 	if now := r.job("small").UID; now != job {
 		t.Error("the Job was replaced")

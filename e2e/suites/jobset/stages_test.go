@@ -151,7 +151,7 @@ func TestScalingUp(t *testing.T) {
 		var jobs batchv1.JobList
 		r.must(r.Client.List(r.ctx, &jobs, client.InNamespace(namespace), client.MatchingLabels{v1alpha2.JobSetNameKey: r.name}))
 		if len(jobs.Items) != 1 {
-			t.Errorf("%d Jobs, want that of the small run alone", len(jobs.Items))
+			t.Errorf("%d Jobs, want only the small run's", len(jobs.Items))
 		}
 	})
 }

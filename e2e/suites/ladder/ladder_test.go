@@ -70,7 +70,7 @@ func (r *run) wantKept(before, after standing, pods, containers int) {
 	r.must(framework.Until(r.ctx, fmt.Sprintf("%d pods and %d containers are unchanged", pods, containers), func(ctx context.Context) error {
 		now, err := r.stands(ctx) // the kubelet may report the new container later than the worker
 		if p, c := now.kept(before); err == nil && (p != pods || c != containers) {
-			err = fmt.Errorf("%d pods and %d containers are", p, c)
+			err = fmt.Errorf("%d pods and %d containers are unchanged", p, c)
 		}
 		return err
 	}))

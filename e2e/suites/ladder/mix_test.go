@@ -177,7 +177,7 @@ func (r *run) stated(aw *v1beta2.AppWrapper) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("it has failed, and its conditions give no reason: %+v", aw.Status.Conditions)
+	return fmt.Errorf("it has failed, but its conditions give no reason: %+v", aw.Status.Conditions)
 }
 
 // wantNothing waits until the objects of the workload are gone.

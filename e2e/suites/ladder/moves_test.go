@@ -68,7 +68,7 @@ func (r *run) restartsWithATroubledPod() {
 			return err
 		}
 		if r.said(ctx, troubled.PodUID, waits) == 0 {
-			return errors.New("it does not")
+			return errors.New("it has not postponed a move")
 		}
 		return nil
 	}))
@@ -158,7 +158,7 @@ func TestAnElasticJobAndTheRescheduler(t *testing.T) {
 		if r.said(ctx, string(troubled.UID), waits) > 0 {
 			return nil
 		}
-		return errors.Join(errors.New("it does not"), r.crash(ctx, key))
+		return errors.Join(errors.New("it has not postponed a move"), r.crash(ctx, key))
 	}))
 	r.awaitElastic(elasticWorkers-1, 0)
 	r.must(offerGPUs(r.ctx, 8))
@@ -201,7 +201,7 @@ func (r *run) moves(key types.NamespacedName, before *corev1.Pod) {
 		if r.said(ctx, string(before.UID), moved) > 0 {
 			return nil
 		}
-		return errors.Join(errors.New("it is not"), r.crash(ctx, key))
+		return errors.Join(errors.New("it is not evicted"), r.crash(ctx, key))
 	}))
 	r.must(framework.Until(r.ctx, "the pod runs on another node", func(ctx context.Context) error {
 		var list corev1.PodList
@@ -215,7 +215,7 @@ func (r *run) moves(key types.NamespacedName, before *corev1.Pod) {
 				return nil
 			}
 		}
-		return errors.New("it does not")
+		return errors.New("it is not running on another node")
 	}))
 	if m := memory.Read(r.get().Annotations); m.Times != 1 || len(m.Entries) != 1 || m.Entries[0].Node != before.Spec.NodeName {
 		r.Errorf("the record on the workload is %+v", m)

@@ -141,7 +141,7 @@ func leaveTheNode(t *testing.T) {
 				return nil
 			}
 		}
-		return errors.New("it does not")
+		return errors.New("it is not running on another node")
 	}))
 }
 

@@ -65,7 +65,7 @@ func count(ctx context.Context, namespace string, want int, match func(*corev1.P
 		}
 	}
 	if got != want {
-		return fmt.Errorf("%d of %d pods, %d wanted", got, len(list.Items), want)
+		return fmt.Errorf("%d of %d pods match, want %d", got, len(list.Items), want)
 	}
 	return nil
 }

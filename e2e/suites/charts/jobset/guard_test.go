@@ -171,7 +171,7 @@ func (c *installation) replaceStore() {
 				return nil
 			}
 		}
-		return errors.New("it does not")
+		return errors.New("the store is not running")
 	}))
 }
 
@@ -202,6 +202,6 @@ func (c *installation) rotate(js *v1alpha2.JobSet) {
 	changed, err := c.JobSet(c.ctx, js.Namespace, js.Name)
 	c.must(err)
 	if strings.Contains(changed.Annotations[userAnnotation], string(after["password"])) {
-		c.Error("the annotation holds the password")
+		c.Error("the annotation contains the password")
 	}
 }

@@ -142,11 +142,11 @@ func (g *group) awaitReady() map[string]instance {
 		}
 		for id, i := range is {
 			if !i.Ready {
-				return fmt.Errorf("worker %s is not", id)
+				return fmt.Errorf("worker %s is not ready", id)
 			}
 		}
 		if len(is) != g.size {
-			return fmt.Errorf("there are %d of %d", len(is), g.size)
+			return fmt.Errorf("found %d of %d workers", len(is), g.size)
 		}
 		return nil
 	}))

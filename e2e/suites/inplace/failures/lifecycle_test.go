@@ -25,7 +25,7 @@ func TestTheJobSetFailsAfterMoreFailuresThanMaxRestarts(t *testing.T) {
 		g.must(framework.Until(g.ctx, "the JobSet has failed", func(ctx context.Context) error {
 			js, err := g.JobSet(ctx, g.js.Namespace, g.js.Name)
 			if err == nil && !failed(js) {
-				err = errors.New("it has not")
+				err = errors.New("it has not failed")
 			}
 			return err
 		}))
@@ -61,7 +61,7 @@ func (g *group) suspendAndResume() {
 	g.must(framework.Until(g.ctx, "all pods are gone", func(ctx context.Context) error {
 		pods, err := g.Pods(ctx, g.js.Namespace, g.js.Name)
 		if err == nil && len(pods) > 0 {
-			err = fmt.Errorf("%d are left", len(pods))
+			err = fmt.Errorf("%d pods are left", len(pods))
 		}
 		return err
 	}))
@@ -106,7 +106,7 @@ func TestAJobSetOfTheSameNameStartsFromZero(t *testing.T) {
 		}
 		g.must(framework.Until(g.ctx, "the store has removed the old group", func(ctx context.Context) error {
 			if _, err := g.Summary(ctx, old); !errors.Is(err, coordination.ErrNoGroup) {
-				return fmt.Errorf("it has not: %v", err)
+				return fmt.Errorf("it has not removed the group: %v", err)
 			}
 			return nil
 		}))

@@ -174,7 +174,7 @@ func (g *group) awaitDeleted() {
 			}
 		}
 		if left > 0 {
-			return fmt.Errorf("%d are not", left)
+			return fmt.Errorf("%d pods are not being deleted", left)
 		}
 		return nil
 	}))

@@ -109,7 +109,7 @@ func TestASpareTakesTheSlotOfALostPod(t *testing.T) {
 		g.must(g.AwaitSpares(g.ctx, g.js, next))
 	}
 	if len(g.events("InPlaceSpareUsed")) == 0 {
-		t.Error("no event reports the spare")
+		t.Error("no event reports that the spare took the slot")
 	}
 
 	// A killed worker restarts in place, wherever it runs.

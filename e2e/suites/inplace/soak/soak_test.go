@@ -307,7 +307,7 @@ func (k *soak) compareRecords() {
 		switch {
 		case r.Round == 0:
 		case !known:
-			k.Errorf("restart %d.%d is in the store and not in the history: %+v", r.Generation, r.Round, r)
+			k.Errorf("restart %d.%d is in the store but not in the history: %+v", r.Generation, r.Round, r)
 		case r.InSyncAt > 0 && e.FailedAt.Add(e.Lost()).UnixMilli() < r.InSyncAt:
 			k.Errorf("%+v ends before the group was in sync, at %d", e, r.InSyncAt)
 		}

@@ -208,7 +208,7 @@ func (t *training) resumes(restart int, why string) {
 			}
 		}
 		if len(begins) < workers {
-			return fmt.Errorf("%d ranks have", len(begins))
+			return fmt.Errorf("%d ranks have begun", len(begins))
 		}
 		return nil
 	})

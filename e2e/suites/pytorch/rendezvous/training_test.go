@@ -45,7 +45,7 @@ func TestTrainingSurvivesFailuresAndScaling(t *testing.T) {
 
 		s.kill()
 		s.start()
-		s.await("all agents have joined at a server without state", func() bool { return s.status().Participants == 4 && s.status().Complete })
+		s.await("all agents have joined a server that has no state", func() bool { return s.status().Participants == 4 && s.status().Complete })
 		g.goesOn(4, "the server was killed and restarted")
 		g.ends(4)
 	})
