@@ -12,7 +12,7 @@ func (c *Cluster) ServingCertificate(hosts ...string) (pki.Pair, error) {
 	return ca.Issue(pki.Request{Name: hosts[0], Hosts: hosts})
 }
 
-// Authority returns the certificate of the cluster's authority in PEM format, for a webhook's caBundle.
+// Authority returns the cluster authority's certificate in PEM format, for a webhook's caBundle.
 func (c *Cluster) Authority() ([]byte, error) {
 	ca, err := c.layout.store().Authority(authority)
 	if err != nil {

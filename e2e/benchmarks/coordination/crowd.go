@@ -152,7 +152,7 @@ func (c *crowd) awaitReads(members int, since time.Time) error {
 	return nil
 }
 
-// restart kills the worker of one member. Once every member knows that the next round is running, it returns the CPU time used.
+// restart kills one member's worker. Once every member knows that the next round is running, it returns the CPU time used.
 func (c *crowd) restart(ctx context.Context) (r members.Round, used parts, err error) {
 	c.round++
 	if _, err := c.all(command{Do: "expect", Round: c.round}); err != nil {

@@ -121,7 +121,7 @@ func (c *crowd) storm(ctx context.Context) (*stormResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	before.Store = 0       // the process of the store is a new one
+	before.Store = 0       // the store runs in a new process
 	began = began.Round(0) // keep only the wall clock, which the other processes share
 	s := &stormResult{Answers: time.Since(began)}
 	if err := c.allowAgain(ctx); err != nil {

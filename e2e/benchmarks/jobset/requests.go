@@ -48,7 +48,7 @@ func (e auditEvent) String() string {
 	return text
 }
 
-// readRequests counts the requests of the managers in each phase, from the audit log.
+// readRequests counts the managers' requests in each phase, using the audit log.
 func (b *benchmark) readRequests() error {
 	files, err := b.env.Cluster.AuditLogs()
 	if err != nil {

@@ -41,7 +41,7 @@ type options struct {
 	pageOnly  bool
 }
 
-// waysByFlag maps the values of the flag to ways.
+// waysByFlag maps values of the flag to ways to recover.
 var waysByFlag = map[string]string{
 	"recreate": results.Recreate, "published": results.Published, "blocking": results.Blocking, "cri": results.CRI, "exec": results.Exec,
 	"spares": results.Spares, "inplacerestart": results.Upstream,

@@ -23,7 +23,7 @@ const (
 	spareConnections = 500
 )
 
-// startStore starts a store with the settings of the chart: TLS, an append-only file, and users for which the orchestrator issues
+// startStore starts a store with the chart's settings: TLS, an append-only file, and users for which the orchestrator issues
 // passwords. The environment then reads groups from it.
 func (b *benchmark) startStore(ctx context.Context) (err error) {
 	if b.store, err = members.StartDurableServer(ctx, storeProgram, connections(b.workers)+spareConnections); err != nil {

@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// result holds the measurements of one way.
+// result holds the measurements of one way to recover.
 type result struct {
 	Way      string               `json:"way"`
 	Measured string               `json:"measured"` // the day
@@ -157,7 +157,7 @@ func save(file string, r result) error {
 	return os.WriteFile(file, append(content, '\n'), 0o644)
 }
 
-// load returns the existing results, in the order of the ways.
+// load returns the existing results, in the order of ways.
 func load(folder string) ([]result, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {

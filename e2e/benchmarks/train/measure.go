@@ -28,7 +28,7 @@ const (
 	patience = 90 * time.Second
 )
 
-// failures lists the failures in the order of the page.
+// failures lists the failures in the order in which the page shows them.
 var failures = []string{"killed", "hung", deleted}
 
 const (

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// titles are the headings of the failures.
+// titles maps failures to headings.
 var titles = map[string]string{"killed": "A process is killed", "hung": "A rank hangs", "deleted": "A pod is deleted"}
 
 // page returns the page about results.

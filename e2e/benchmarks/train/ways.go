@@ -45,7 +45,7 @@ const (
 	recreate        = "Recreate"
 )
 
-// ways are in the order of the table.
+// ways lists the ways to recover in the order of the table.
 var ways = []way{
 	{name: torchrunDefault, change: torchrun("0.1")},
 	{name: torchrunBest, change: torchrun("0.01")},

@@ -23,7 +23,7 @@ import (
 const (
 	workers  = 8
 	failures = 2
-	// uid stands for the UID of a JobSet.
+	// uid represents the UID of a JobSet.
 	uid = "00000000-0000-0000-0000-000000000000"
 	// connectionsPerSupervisor counts one connection for calls and one for the subscription.
 	connectionsPerSupervisor = 2

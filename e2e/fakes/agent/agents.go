@@ -60,7 +60,7 @@ func (w Worker) in(slot string) Worker {
 
 // Options configure how the agents connect to the store and to the API server.
 type Options struct {
-	// Store returns the options with which the agents of a group connect to the store. It is called once for each group,
+	// Store returns the options that a group's agents use to connect to the store. It is called once for each group,
 	// with one of its pods.
 	Store func(*corev1.Pod) (valkey.Options, error)
 	// Share is how many agents share one connection for calls. With the default of 1, each has its own, as real agents
@@ -190,7 +190,7 @@ func (c *Agents) agentOf(p *posted) *agent {
 	return p.agent
 }
 
-// join starts the agent of a pod. A group whose agents cannot reach the store never forms.
+// join starts a pod's agent. A group whose agents cannot reach the store never forms.
 func (c *Agents) join(p *posted, pod *corev1.Pod) {
 	made, _ := strconv.ParseInt(pod.Annotations[epoch.Annotation], 10, 64) // 0 (unknown) without the annotation
 	line, err := c.lines.take(p.Group, pod)
@@ -232,7 +232,7 @@ func (c *Agents) Ended(pod *corev1.Pod) {
 // ErrNobody means that there is no such worker.
 var ErrNobody = errors.New("there is no such worker")
 
-// Fail ends the program of a worker, as kill -9 does, and returns the time.
+// Fail ends a worker's program, as kill -9 does, and returns the time.
 func (c *Agents) Fail(jobSet, slot string) (time.Time, error) {
 	p := c.find(jobSet, slot)
 	if p == nil {
@@ -251,7 +251,7 @@ func (c *Agents) Fail(jobSet, slot string) (time.Time, error) {
 	return at, nil
 }
 
-// Pod returns the pod of a worker.
+// Pod returns a worker's pod.
 func (c *Agents) Pod(jobSet, slot string) (types.NamespacedName, error) {
 	if p := c.find(jobSet, slot); p != nil {
 		return p.pod, nil

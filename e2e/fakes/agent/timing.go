@@ -36,7 +36,7 @@ type Timing struct {
 	Told Range
 	// Event is the time that the runtime's event for a start takes to reach the sidecar.
 	Event Range
-	// Removed is the time from the request to remove the record of a container until it is gone.
+	// Removed is the time from the request to remove a container's record until the record is gone.
 	Removed Range
 }
 

@@ -25,7 +25,7 @@ func podAddress(n uint32) string {
 	return fmt.Sprintf("100.%d.%d.%d", 96+n/(250*250)%32, n/250%250, n%250+1)
 }
 
-// node returns a node that is Ready from the moment of its creation.
+// node returns a node that is Ready as soon as it is created.
 func (o Options) node(i int, now time.Time) *corev1.Node {
 	name := o.nodeName(i)
 	return &corev1.Node{

@@ -131,7 +131,7 @@ func (f *Nodes) removeNodes(ctx context.Context, keep int) error {
 	})
 }
 
-// removePods deletes the pods of the nodes with grace period 0, because no kubelet is left to stop them.
+// removePods deletes the nodes' pods with grace period 0, because no kubelet is left to stop them.
 func (f *Nodes) removePods(ctx context.Context) error {
 	pods := f.pods.List()
 	zero := int64(0)

@@ -69,7 +69,7 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Nodes, e
 	if err := f.register(ctx); err != nil {
 		return nil, err
 	}
-	// The simulation outlives the context of its start.
+	// The simulation outlives the context passed to Start.
 	playing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	f.stop = stop
 	if err := f.play(ctx, playing); err != nil {
@@ -109,7 +109,7 @@ func newClients(config *rest.Config, n int) ([]kubernetes.Interface, error) {
 
 const dialTimeout = 30 * time.Second
 
-// writer returns the client for the reports of a pod.
+// writer returns the client for reports about a pod.
 func (f *Nodes) writer(pod *corev1.Pod) kubernetes.Interface {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(pod.Spec.NodeName))

@@ -80,7 +80,7 @@ func Start(ctx context.Context, server valkey.Options, o Options) (*Group, time.
 
 const id = "6f1c63a2-5b0e-4a55-9d2b-0c9a4f2f7b11"
 
-// Open opens the group, and returns the store of its leader.
+// Open opens the group, and returns its leader's store.
 func Open(ctx context.Context, server valkey.Options, o Options) (*valkey.Store, error) {
 	leader, err := valkey.New(server)
 	if err != nil {
@@ -114,7 +114,7 @@ func Join(ctx context.Context, server valkey.Options, o Options) (*Group, error)
 	return g, nil
 }
 
-// store returns the connection of a member.
+// store returns a member's connection.
 func (g *Group) store(i int, client valkey.Options, address string, o Options) (rounds.Members, error) {
 	if o.Relays.From > 0 {
 		s, err := tcp.New(tcp.Options{
@@ -181,7 +181,7 @@ func (g *Group) Restart(ctx context.Context) (Round, error) {
 	return Account(died, g.Times()), nil
 }
 
-// Kill kills the worker of a member of this process.
+// Kill kills a worker whose member is in this process.
 func (g *Group) Kill(index int) { g.members[index-g.first].kills <- 1 }
 
 // Reads returns how many members of this process have read the level since the given time.
@@ -217,7 +217,7 @@ func (g *Group) Times() []Times {
 	return all
 }
 
-// Account returns the timings of a round, measured from when the worker died.
+// Account returns the times of a round, measured from the worker's death.
 func Account(died time.Time, all []Times) Round {
 	return Round{
 		Order: spread(died, all, func(t Times) time.Time { return t.Ordered }),
@@ -226,7 +226,7 @@ func Account(died time.Time, all []Times) Round {
 	}
 }
 
-// Expect makes the members record the times of a round.
+// Expect makes the members record their times in the given round.
 func (g *Group) Expect(round int64) {
 	g.started = &sync.WaitGroup{}
 	g.started.Add(len(g.members))

@@ -18,7 +18,7 @@ type Times struct {
 }
 
 // note records times from the events of a member. It notifies the group once the member has joined the round and knows
-// that it runs.
+// that it is running.
 func (m *member) note(e worker.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

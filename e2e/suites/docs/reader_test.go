@@ -19,7 +19,7 @@ import (
 // visit describes how to run the commands of a page.
 type visit struct {
 	page string
-	// before are commands for the prerequisites of the page.
+	// before lists commands that set up the page's prerequisites.
 	before []string
 	// replace maps placeholders to values.
 	replace map[string]string
@@ -31,15 +31,15 @@ type visit struct {
 type rule struct {
 	// skip is the reason why the command is not run.
 	skip string
-	// first are commands to run before this one, for a reader who takes this alternative instead of the previous one.
+	// first lists commands to run before this one, for a reader who takes this alternative instead of the previous one.
 	first []string
-	// says are substrings of the expected output. The command is repeated until it prints them.
+	// says lists substrings of the expected output. The command is repeated until it prints them.
 	says []string
 	// fails means that the command must fail, as the page describes.
 	fails bool
 	// endless means that the command runs until it is stopped.
 	endless bool
-	// then are commands to repeat afterwards until they succeed.
+	// then lists commands to repeat afterwards until they succeed.
 	then []string
 }
 

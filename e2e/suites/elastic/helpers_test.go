@@ -124,8 +124,8 @@ func (b *bench) awaitCounted(name string, restarts, disruptions int32) {
 	})
 }
 
-// kill sends a signal to the program of a worker. It first waits until the program has logged its start, because the
-// program does not handle signals before that.
+// kill sends a signal to a worker's program. It first waits until the program has logged its start, because the program
+// does not handle signals before that.
 func (b *bench) kill(pod *corev1.Pod, signal unix.Signal) time.Time {
 	b.Helper()
 	b.Until("the program of "+pod.Name+" has begun", func(ctx context.Context) error {

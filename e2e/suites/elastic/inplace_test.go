@@ -136,7 +136,7 @@ func (b *bench) labWorker(job string, index int) framework.Worker {
 	return framework.Worker{ID: pod.Name, Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Container: pod.Spec.Containers[0].Name}
 }
 
-// killWorker kills the program of a worker, not its supervisor.
+// killWorker kills a worker's program, but not its supervisor.
 func (b *bench) killWorker(job string, index int) {
 	b.Helper()
 	_, err := shared.Signal(b.Context(), b.labWorker(job, index), unix.SIGKILL)

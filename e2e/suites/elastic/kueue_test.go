@@ -141,8 +141,8 @@ func (b *bench) leavesJobsOfOthersAlone() {
 	b.OK(k8s.Delete(b.Context(), job))
 }
 
-// placesByTopology requires all workers to be on one host. They have distinct indexes. Kueue gates each pod until it
-// has a place for it, including the pod of a replaced worker.
+// placesByTopology requires all workers to be on one host. They have distinct indexes. Kueue gates each pod, including
+// a replacement pod, until it has a place for it.
 func (b *bench) placesByTopology() {
 	b.Helper()
 	b.makeTopologyQueue()
@@ -241,7 +241,7 @@ func (b *bench) clusterQueue(name string) *unstructured.Unstructured {
 	}})
 }
 
-// awaitWorkload waits until the workload of a job has a condition.
+// awaitWorkload waits until a job's workload has a condition.
 func (b *bench) awaitWorkload(job, condition string) {
 	b.Helper()
 	b.Until("the workload of "+job+" is "+condition, func(context.Context) error {
@@ -255,7 +255,7 @@ func (b *bench) awaitWorkload(job, condition string) {
 	})
 }
 
-// workload waits for the workload of a job and returns it.
+// workload waits for a job's workload and returns it.
 func (b *bench) workload(job string) *unstructured.Unstructured {
 	b.Helper()
 	var found *unstructured.Unstructured

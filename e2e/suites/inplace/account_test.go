@@ -89,7 +89,7 @@ func (g *group) expectColumns(want map[string]string) {
 	}))
 }
 
-// columns returns the cells of the JobSet's row by column name.
+// columns returns the cells in the JobSet's row by column name.
 func (g *group) columns(ctx context.Context) (map[string]string, error) {
 	table := &metav1.Table{}
 	err := g.Kube.Discovery().RESTClient().Get().

@@ -74,7 +74,7 @@ func (r *run) elasticPod(index int) *corev1.Pod {
 	return pod
 }
 
-// endElastic makes the program of a worker exit with 1.
+// endElastic makes a worker's program exit with code 1.
 func (r *run) endElastic(index int) {
 	r.Helper()
 	_, err := r.SignalContainer(r.ctx, string(r.elasticPod(index).UID), "worker", unix.SIGUSR1)

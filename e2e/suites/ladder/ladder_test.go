@@ -100,7 +100,7 @@ func (r *run) podDeleted() {
 	r.wantKept(before, r.awaitCounts(r.step(before, 1, 0)), workers-1, workers-1)
 }
 
-// The pods of the node start on the other node, and the group restarts once.
+// The drained node's pods are replaced on the other node, and the group restarts once.
 func (r *run) nodeDrained() {
 	before := r.awaitReady()
 	drained := r.nodeOf(before.worker(0))

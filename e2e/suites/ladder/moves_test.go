@@ -77,7 +77,7 @@ func (r *run) restartsWithATroubledPod() {
 	r.wantKept(before, r.awaitCounts(r.step(before, 1, 0)), workers, workers-1)
 }
 
-// dies kills the container of a worker, and returns once the API server shows that it runs again.
+// dies kills a worker's container, and returns once the API server shows that it is running again.
 func (r *run) dies(ctx context.Context, w framework.Worker) error {
 	now, err := r.Workers(ctx, r.ns, name)
 	if err != nil {

@@ -260,7 +260,7 @@ func (s standing) kept(before standing) (pods, containers int) {
 
 func (s standing) worker(n int) framework.Worker { return s.workers[framework.IDs(s.workers)[n]] }
 
-// nodeOf returns the node of a worker.
+// nodeOf returns a worker's node.
 func (r *run) nodeOf(w framework.Worker) string {
 	r.Helper()
 	pod := &corev1.Pod{}

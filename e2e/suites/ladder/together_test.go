@@ -74,7 +74,7 @@ func TestThreeReasonsToLeaveANodeCauseOneEvacuation(t *testing.T) {
 	r.wantOneAnswer()
 }
 
-// reject makes the kubelet of the node reject a pod that requests more GPUs than there are, which counts as evidence
+// reject makes the node's kubelet reject a pod that requests more GPUs than the node has, which counts as evidence
 // against the node. Each such pod is a workload of its own.
 func (r *run) reject(node, name string) error {
 	c := corev1.Container{Name: "worker", Image: "localhost/holdfast/worker:dev", ImagePullPolicy: corev1.PullIfNotPresent}

@@ -61,7 +61,7 @@ func (r *run) jobSet(o settings) *v1alpha2.JobSet {
 	return js
 }
 
-// needs returns the resources of a worker: some CPU and a GPU.
+// needs returns a worker's resources: some CPU and a GPU.
 func needs() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}, Limits: corev1.ResourceList{gpu: resource.MustParse("1")},
@@ -74,8 +74,8 @@ const (
 	elasticLeast   = 2
 )
 
-// wrapElastic declares the pod sets, because Kueue does not know this kind. Otherwise the webhook of the AppWrapper
-// manager would write them.
+// wrapElastic declares the pod sets, because Kueue does not know this kind. Otherwise the AppWrapper manager's webhook
+// would write them.
 func (r *run) wrapElastic(o settings, job *v1alpha1.ElasticJob) *v1beta2.AppWrapper {
 	r.Helper()
 	aw := r.wrap(o, job)

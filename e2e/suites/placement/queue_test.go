@@ -89,7 +89,7 @@ func (q *clusterQueue) spec() map[string]any {
 	}
 }
 
-// setQuota changes the quota of a flavor.
+// setQuota changes a flavor's quota.
 func (q *clusterQueue) setQuota(t *testing.T, name, cpus string) {
 	t.Helper()
 	for i := range q.flavors {
@@ -127,7 +127,7 @@ func workload(ctx context.Context, ns, kind, name string) (*unstructured.Unstruc
 	return nil, fmt.Errorf("%s %s has no workload", kind, name)
 }
 
-// activate activates or deactivates the workload of a JobSet.
+// activate activates or deactivates a JobSet's workload.
 func activate(t *testing.T, ns, jobSet string, active bool) {
 	t.Helper()
 	await(t, fmt.Sprintf("the workload is active: %t", active), func(ctx context.Context) error {

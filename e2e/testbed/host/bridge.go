@@ -15,7 +15,7 @@ import (
 
 // Bridge is a network bridge with its own address.
 type Bridge struct {
-	// Name has at most 15 characters, which is the limit of the kernel.
+	// Name has at most 15 characters, which is the kernel's limit.
 	Name string
 	// MAC is fixed. If it changed with the ports, pods would have stale neighbor entries, which were observed to cause
 	// stalls of a minute or more.

@@ -59,7 +59,7 @@ func CRDs(module fs.FS, webhook Webhook) ([]*unstructured.Unstructured, error) {
 	return crds, nil
 }
 
-// convertedKinds returns the CRDs for which the patches of the kustomization set a conversion webhook.
+// convertedKinds returns the CRDs for which the kustomization's patches set a conversion webhook.
 func convertedKinds(module fs.FS) (map[string]bool, error) {
 	kustomizations, err := read(module, path.Join(crdDir, "kustomization.yaml"))
 	if err != nil {

@@ -25,7 +25,7 @@ type Spec struct {
 	Dir string
 	// Log is the file for the program's output.
 	Log string
-	// Group is the cgroup of the program and its children. The default is the cgroup of the caller.
+	// Group is the cgroup of the program and its children. The default is the caller's cgroup.
 	Group cgroup.Group
 }
 
@@ -50,8 +50,7 @@ func (s Spec) start() (ID, error) {
 	command := append(s.entering(), s.Command...)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, log, log
-	// The environment of the caller is not used. A proxy setting, for example, would change the behavior of the
-	// cluster.
+	// The caller's environment is not used. A proxy setting, for example, would change the behavior of the cluster.
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + s.Dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := keepDescriptors(); err != nil {

@@ -43,7 +43,7 @@ func (p *page) agents() {
 	}
 }
 
-// restartGoal is how long a store may be busy with a restart, in seconds. It is the target of the exec driver.
+// restartGoal is how long a store may be busy with a restart, in seconds. It is the exec driver's target.
 const restartGoal = 0.5
 
 // costs returns the costs in the largest group with the exec driver for which a restart and a period at rest were

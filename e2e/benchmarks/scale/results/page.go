@@ -45,7 +45,7 @@ func byKey(a, b Result) int {
 	return slices.Index(ways, a.Way) - slices.Index(ways, b.Way)
 }
 
-// ways are in the order of the tables.
+// ways lists the ways to recover in the order of the tables.
 var ways = []string{Recreate, Published, Blocking, Upstream, CRI, Exec, Spares}
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
@@ -95,7 +95,7 @@ func (p *page) of(scenario string, workers int) []Result {
 	return some
 }
 
-// name returns the way of a result, with the kubelet's setting if that is not the default.
+// name returns a result's way to recover, with the kubelet's setting if it is not the default.
 func (r Result) name() string {
 	if r.Kubelet == kubeletDefault || r.Kubelet == "" {
 		return r.Way
@@ -226,7 +226,7 @@ func (p *page) table(title string, columns []string, rows [][]string) {
 	}
 }
 
-// Programs are in the order of the tables, ours first.
+// Programs lists the measured programs in the order of the tables, ours first.
 var Programs = []string{"manager", "orchestrator", Store, Players, "kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler"}
 
 // Players is the program that simulates the nodes and runs all agents.

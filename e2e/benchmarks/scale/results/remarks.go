@@ -40,7 +40,7 @@ func (p *page) aboutMachines() {
 	}
 }
 
-// aboutStores names the rows that were measured before the store had the settings of the chart.
+// aboutStores names the rows that were measured before the store had the chart's settings.
 func (p *page) aboutStores() {
 	scenarios := map[string][]string{} // by size and way
 	var groups []string

@@ -91,7 +91,7 @@ type Run struct {
 	// Seconds is the time from the failure until the last worker's program runs, or the length of the window.
 	Seconds float64 `json:"seconds"`
 	Phases  []Phase `json:"phases,omitempty"`
-	// Outages are the seconds of each outage in a window.
+	// Outages holds the length of each outage in a window, in seconds.
 	Outages []float64 `json:"outages,omitempty"`
 	Usage   Usage     `json:"usage"`
 }
@@ -105,7 +105,7 @@ type Phase struct {
 // Usage is what a run used, from the failure until a little after its end.
 type Usage struct {
 	Seconds float64 `json:"seconds"`
-	// Calls are the calls of the programs to the API server. "all" counts those that it answered, except watches.
+	// Calls counts the programs' calls to the API server. "all" is the number of calls that it answered, except for watches.
 	Calls      map[string]float64 `json:"apiCalls"`
 	EtcdWrites float64            `json:"etcdWrites"`
 	// Store counts the calls to the store from outside, by command.
@@ -114,7 +114,7 @@ type Usage struct {
 	Inside    float64            `json:"storeCommands"`
 	CPU       map[string]float64 `json:"cpuSeconds"`
 	MemoryMiB map[string]float64 `json:"peakMiB"`
-	// StoreMiB is the memory of the store's data, buffers and connections.
+	// StoreMiB is the memory that the store uses for data, buffers and connections.
 	StoreMiB         float64 `json:"storeMiB"`
 	StoreConnections float64 `json:"storeConnections"`
 }
@@ -201,7 +201,7 @@ func Add(all []Result, one Result) []Result {
 
 // Names of phases.
 const (
-	Detected  = "detected"          // the agent of the failed worker has detected the failure
+	Detected  = "detected"          // the failed worker's agent has detected the failure
 	Ordered   = "ordered"           // the store has recorded the failure, and has published the order in the same step
 	OrderP50  = "order at half"     // of the agents that must restart their workers
 	OrderP99  = "order at 99 %"     // likewise

@@ -66,7 +66,7 @@ func (c *installation) store(user string, secret map[string][]byte) *valkey.Stor
 	return store
 }
 
-// asAgent connects to the store as the agents of a JobSet do.
+// asAgent connects to the store as a JobSet's agents do.
 func (c *installation) asAgent(js *v1alpha2.JobSet) *valkey.Store {
 	c.Helper()
 	secret := c.agentsSecret(js)
@@ -114,7 +114,7 @@ func (c *installation) killSupervised(js *v1alpha2.JobSet, round int64) {
 	}
 }
 
-// checkStrangers checks that the agents of one JobSet can access their own group, but not that of the other JobSet.
+// checkStrangers checks that one JobSet's agents can access their own group, but not the other JobSet's group.
 func (c *installation) checkStrangers(stranger, js *v1alpha2.JobSet) {
 	c.Helper()
 	store := c.asAgent(stranger)

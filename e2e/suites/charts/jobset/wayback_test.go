@@ -115,7 +115,7 @@ func (c *installation) takeBack() {
 	}
 }
 
-// lead directs the webhooks of a configuration to this host. Each must be one of the published controller's.
+// lead directs a configuration's webhooks to this host. Each must be a webhook of the published controller.
 func (c *installation) lead(published *unstructured.Unstructured) {
 	c.Helper()
 	paths := map[string]string{}

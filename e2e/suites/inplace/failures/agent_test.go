@@ -51,14 +51,14 @@ func withAgent(t *testing.T, run func(t *testing.T, d driver)) {
 	})
 }
 
-// signalAgent kills the agent of a worker.
+// signalAgent kills a worker's agent.
 func (g *group) signalAgent(i instance) {
 	g.Helper()
 	_, err := g.SignalContainer(g.ctx, i.Where.PodUID, g.agent(), unix.SIGKILL)
 	g.must(err)
 }
 
-// killAgent kills the agent of a worker, and returns once it runs again.
+// killAgent kills a worker's agent, and returns once the agent is running again.
 func (g *group) killAgent(i instance) {
 	g.Helper()
 	restarts := g.agentRestarts(i)

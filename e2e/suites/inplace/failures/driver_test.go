@@ -24,7 +24,7 @@ type driver interface {
 	configure(js *v1alpha2.JobSet, w workload)
 	// instances returns the current instances by worker. Workers whose pod is being deleted are left out.
 	instances(ctx context.Context, env *framework.Environment, js *v1alpha2.JobSet) (map[string]instance, error)
-	// signal sends a signal to the program of a worker.
+	// signal sends a signal to a worker's program.
 	signal(ctx context.Context, env *framework.Environment, i instance, s unix.Signal) (time.Time, error)
 	// agent returns the name of the container that reports for the worker, or "" if the agent cannot die without the
 	// worker.

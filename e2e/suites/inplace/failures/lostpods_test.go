@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// The Job controller would back off for 10 s, 20 s, 40 s and so on, 50 minutes in total. From the fifth pod on, that
-// exceeds the patience of the test.
+// The Job controller would back off for 10 s, 20 s, 40 s and so on, 50 minutes in total. From the fifth pod on, the
+// back-off would exceed the test's time limit.
 func TestTenLostPodsInARow(t *testing.T) {
 	const losses = 10
 	each(t, func(t *testing.T, d driver) {

@@ -93,7 +93,7 @@ func (g *group) holder() string {
 	return ptr.Deref(l.Spec.HolderIdentity, "")
 }
 
-// leader returns the pod of the leading orchestrator.
+// leader returns the leading orchestrator's pod.
 func (g *group) leader() corev1.Pod {
 	g.Helper()
 	name, _, _ := strings.Cut(g.holder(), "_")

@@ -29,7 +29,7 @@ func (c counters) add(metric, series string, value float64) {
 	c[metric][series] += value
 }
 
-// counted adds the counters of the leading orchestrator, multiplied by sign.
+// counted adds the leading orchestrator's counters, multiplied by sign.
 func (k *soak) counted(sign float64) error {
 	for _, metric := range []string{restarted, ended, lostSeconds, phaseCount, phaseSeconds} {
 		series, err := shared.Series(k.Context(), metric)

@@ -87,7 +87,7 @@ func restartStore(k *soak) error {
 	return store.Start(context.WithoutCancel(k.Context()), false)
 }
 
-// killOrchestrator reads the metrics of the orchestrator before it kills it, because they are lost then.
+// killOrchestrator reads the orchestrator's metrics before it kills the orchestrator, because the metrics are lost with it.
 func killOrchestrator(k *soak) error {
 	if err := k.counted(+1); err != nil {
 		return err

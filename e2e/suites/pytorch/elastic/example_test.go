@@ -56,7 +56,7 @@ func TestTheExampleTrains(test *testing.T) {
 	}
 }
 
-// claim provides the storage that the example claims: the folder of the training.
+// claim provides the storage that the example claims: the training's folder.
 func (t *training) claim() {
 	t.Helper()
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: corev1.PersistentVolumeSpec{
