@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// SystemNamespace is the namespace of the programs in the plain manifests. It also contains their Leases.
+	// SystemNamespace is the programs' namespace in the plain manifests. It also contains their Leases.
 	SystemNamespace = "holdfast-system"
 	// tokenLife is longer than any run.
 	tokenLife = 7 * 24 * time.Hour
 )
 
-// Account gives a program on this host exactly the permissions that it has in a cluster. It applies the
-// ServiceAccount and the roles of a plain manifest from `make build`, and returns a kubeconfig for that account. It
-// can be called repeatedly.
+// Account gives a program on this host exactly the permissions that it has in a cluster. It applies the ServiceAccount
+// and the roles in a plain manifest from `make build`, and returns a kubeconfig for that account. It can be called
+// repeatedly.
 func (env *Environment) Account(ctx context.Context, manifest, account string) (string, error) {
 	file := filepath.Join(env.Cluster.Layout().State(), "accounts", account)
 	if _, err := os.Stat(file); err == nil {

@@ -21,16 +21,16 @@ func (env *Environment) JobSet(ctx context.Context, namespace, name string) (*v1
 	return js, nil
 }
 
-// Summary is the summary of a group.
+// Summary summarizes the state of a group.
 type Summary = group.Summary
 
-// Summary reads the group of a JobSet, given by its UID. It returns coordination.ErrNoGroup if the store has no such
+// Summary reads a JobSet's group, given the JobSet's UID. It returns coordination.ErrNoGroup if the store has no such
 // group.
 func (env *Environment) Summary(ctx context.Context, uid string) (Summary, error) {
 	return grouptest.Read(ctx, env.Store, uid)
 }
 
-// Records returns the records of the last restarts of a JobSet, given by its UID, oldest first.
+// Records returns the records of a JobSet's last restarts, oldest first, given the JobSet's UID.
 func (env *Environment) Records(ctx context.Context, uid string) ([]coordination.Record, error) {
 	stored, err := env.Store.Read(ctx, uid)
 	if err != nil {
@@ -43,7 +43,7 @@ func (env *Environment) Records(ctx context.Context, uid string) ([]coordination
 	return group.Records(stored, lines), nil
 }
 
-// AwaitPhase waits until the group of a JobSet has the given phase, generation and round, and returns its summary.
+// AwaitPhase waits until a JobSet's group has the given phase, generation and round, and returns the group's summary.
 func (env *Environment) AwaitPhase(ctx context.Context, js *v1alpha2.JobSet, phase coordination.Phase, generation, round int64) (Summary, error) {
 	var sum Summary
 	what := fmt.Sprintf("the group of %s is %s at total restart count %d of generation %d", js.Name, phase, round, generation)

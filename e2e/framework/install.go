@@ -39,7 +39,7 @@ const (
 	ExecImage  = "localhost/holdfast/holdfast-exec:dev"
 )
 
-// WorkerImage is the image of the worker in the examples.
+// WorkerImage is the worker image in the examples.
 const WorkerImage = "localhost/holdfast/worker:dev"
 
 // images maps image names in the manifests to binaries in bin.

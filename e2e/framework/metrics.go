@@ -63,7 +63,7 @@ func seriesIn(line string) (name, labels, value string) {
 	return name, labels, strings.TrimSpace(value)
 }
 
-// RestartHistory returns the restart history in the annotation of a JobSet.
+// RestartHistory returns the restart history in a JobSet's annotation.
 func (env *Environment) RestartHistory(ctx context.Context, js *v1alpha2.JobSet) ([]history.Entry, error) {
 	now, err := env.JobSet(ctx, js.Namespace, js.Name)
 	if err != nil {

@@ -43,7 +43,7 @@ type Managed struct {
 	// Manifest is a file in config/ with the permissions that the manager has in a cluster, and Account is the account
 	// that has them. If both are empty, the manager is an administrator.
 	Manifest, Account string
-	// Health is the address of the readiness probe; 0 means none.
+	// Health is the address of the readiness probe; "0" means none.
 	Health    string
 	Arguments []string
 	// Inputs are the contents of files that the manager reads.

@@ -26,7 +26,7 @@ const (
 	publishedProgram  = "published-jobset-bench"
 	publishedWebhooks = 9848
 	publishedHealth   = "127.0.0.1:18848"
-	// publishedAgentImage is the image of the upstream agent.
+	// publishedAgentImage is the upstream agent's image.
 	publishedAgentImage = "localhost/holdfast/published-jobset-agent:dev"
 )
 
@@ -134,7 +134,7 @@ func (env *Environment) awaitPublishedWebhooks(ctx context.Context, namespace st
 	})
 }
 
-// allowPublishedAgents creates a role with which the agents of the namespace can watch their JobSet and patch their pods.
+// allowPublishedAgents creates a role that allows the namespace's agents to watch their JobSet and patch their pods.
 func (env *Environment) allowPublishedAgents(ctx context.Context, namespace string) error {
 	meta := metav1.ObjectMeta{Name: "in-place-restart-agent", Namespace: namespace}
 	for _, object := range []client.Object{

@@ -20,7 +20,7 @@ type Usage struct {
 	Reconciles, ReconcileTime float64
 }
 
-// UsageAt reads the usage of the program that serves its metrics at the given address.
+// UsageAt reads a program's usage from the metrics that it serves at the given address.
 func UsageAt(ctx context.Context, address string) (Usage, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", http.NoBody)
 	if err != nil {

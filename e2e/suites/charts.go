@@ -14,7 +14,7 @@ import (
 // not delayed.
 const RestartPeriod = time.Second
 
-// StartForCharts starts a testbed with the images of the charts and without any JobSet controller.
+// StartForCharts starts a testbed with the charts' images and without any JobSet controller.
 func StartForCharts(ctx context.Context, progress io.Writer) (*framework.Environment, error) {
 	env, err := framework.New(ctx, testbed.Options{KubeletRestartPeriod: RestartPeriod}, progress)
 	if err != nil {

@@ -78,12 +78,12 @@ func stamp(t *time.Time) {
 	}
 }
 
-// Spread describes the distribution of a time over the members.
+// Spread describes how a time is distributed over the members.
 type Spread struct {
 	P50, P99, Last time.Duration
 }
 
-// Round is one restart of the group. Times are counted from the death of the worker that failed.
+// Round is one restart of the group. Times are counted from the failed worker's death.
 type Round struct {
 	Order Spread // the order reached the member; the worker that failed needs none
 	Join  Spread // the store has replied to the join of its next instance
@@ -105,7 +105,7 @@ func spread(from time.Time, members []Times, of func(Times) time.Time) Spread {
 	return Spread{P50: at(0.5), P99: at(0.99), Last: all[len(all)-1]}
 }
 
-// Median returns a round with the median of each time.
+// Median returns a round whose times are the medians of all rounds.
 func Median(all []Round) Round {
 	pick := func(of func(Round) time.Duration) time.Duration {
 		var times []time.Duration

@@ -41,7 +41,7 @@ func CreateNodes(ctx context.Context, c client.Client, pods int) error {
 	return nil
 }
 
-// nodeOf returns the node of a pod, given by its number among all pods.
+// nodeOf returns a pod's node, given the pod's number among all pods.
 func nodeOf(number int) string { return fmt.Sprintf("simulated-%04d", number/perNode) }
 
 // Run creates the pod with the given index of a Job and sets its status to running, as the Job controller, the scheduler and a kubelet

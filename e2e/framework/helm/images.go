@@ -24,7 +24,7 @@ const (
 // valkeyServer is the binary from Debian 13, as installed by hack/install-valkey.sh.
 const valkeyServer = "/opt/holdfast/debian-13/usr/bin/valkey-server"
 
-// ImageValues returns values that make the chart of the JobSet controller use the images of LoadImages.
+// ImageValues returns values that make the JobSet controller's chart use the images that LoadImages builds.
 func ImageValues() Values {
 	return Values{
 		"image":        local(managerImage),
@@ -33,7 +33,7 @@ func ImageValues() Values {
 	}
 }
 
-// AppWrapperValues returns values that make the chart of the AppWrapper controller use the image of LoadAppWrapperImage.
+// AppWrapperValues returns values that make the AppWrapper controller's chart use the image that LoadAppWrapperImage builds.
 func AppWrapperValues() Values { return Values{"image": local(appWrapperImage)} }
 
 // Image returns the chart values for an image with the name registry/repository:tag.

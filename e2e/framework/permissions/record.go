@@ -16,7 +16,7 @@ import (
 // folder holds the suites' records until they are compared.
 func folder(root string) string { return filepath.Join(root, "e2e", "results", "rbac") }
 
-// Keep saves the permissions that our programs have used since the testbed came up as the record of a suite. Without a
+// Keep saves a suite's record: the permissions that our programs have used since the testbed was started. Without a
 // testbed it does nothing.
 func Keep(suite string) error {
 	cluster, err := testbed.Attach()

@@ -98,14 +98,14 @@ func (t *Workload) awaitSync(ctx context.Context) (err error) {
 	return err
 }
 
-// Fail kills the program of one worker with SIGKILL and returns once all workers are running again. It returns an
-// error if the recovery differs from the workload's mode.
+// Fail kills one worker's program with SIGKILL and returns once all workers are running again. It returns an error if
+// the recovery differs from the workload's mode.
 func (t *Workload) Fail(ctx context.Context) (Failure, error) {
 	return t.strike(ctx, "", func(w framework.Worker) (time.Time, error) { return t.env.Signal(ctx, w, unix.SIGKILL) })
 }
 
-// LosePod deletes the pod of one worker and returns once all workers are running again. It returns an error if pods
-// were replaced that the mode does not replace.
+// LosePod deletes one worker's pod and returns once all workers are running again. It returns an error if pods were
+// replaced that the mode does not replace.
 func (t *Workload) LosePod(ctx context.Context) (Failure, error) {
 	return t.strike(ctx, lost, func(w framework.Worker) (time.Time, error) { return t.env.DeletePod(ctx, w) })
 }

@@ -188,7 +188,7 @@ func (g *Group) Done() int {
 	return g.done
 }
 
-// KillAgent kills an agent together with its worker, as the termination of a pod does.
+// KillAgent kills an agent together with its worker, as happens when a pod is terminated.
 func (g *Group) KillAgent(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -237,7 +237,7 @@ func signal(agent *exec.Cmd, s syscall.Signal) {
 	}
 }
 
-// end kills the agent and its workers, as the termination of a container does. torch 2 starts workers in their own
+// end kills the agent and its workers, as happens when a container is terminated. torch 2 starts workers in their own
 // sessions.
 func end(agent *exec.Cmd) {
 	if agent == nil || agent.Process == nil {

@@ -43,7 +43,7 @@ func LoadImage(ctx context.Context, node Node) error {
 	})
 }
 
-// LoadImages loads the image of LoadImage, and images of the built rendezvous server and of etcd, into a node.
+// LoadImages loads LoadImage's image, an image of the built rendezvous server and an image of etcd into a node.
 func LoadImages(ctx context.Context, node Node, rendezvous string) error {
 	if err := LoadImage(ctx, node); err != nil {
 		return err
@@ -81,7 +81,7 @@ func load(ctx context.Context, node Node, make func(dir string) (image.Image, er
 	return node.LoadImage(ctx, archive)
 }
 
-// Command returns the command of a worker's container: torchrun, which reads all settings from its environment.
+// Command returns the command for a worker's container: torchrun, which reads all settings from its environment.
 func Command() []string {
 	return []string{
 		python, "-m", "torch.distributed.run", "--nproc_per_node=1", "--monitor_interval=1", "-r", "2", "-t", "2", "--log_dir=/tmp/logs", "/train.py",

@@ -242,7 +242,7 @@ func (g *group) started(what string, at time.Time) {
 	g.Logf("MEASURED beside other controllers, %s, %d workers, %s: all run again after %.2f s", g.Name(), g.size, what, last.Sub(at).Seconds())
 }
 
-// lose deletes the pod of a worker, and waits until all have started again.
+// lose deletes a worker's pod, and waits until all workers have started again.
 func (g *group) lose(w framework.Worker) {
 	g.Helper()
 	at, err := g.DeletePod(g.ctx, w)

@@ -54,7 +54,7 @@ func TestIndexedJobTimeout(t *testing.T) {
 	g.timeOutJobs(workers)
 }
 
-// job returns an Indexed Job with the workers of the example.
+// job returns an Indexed Job with the example's workers.
 func (g *group) job(backoffLimit int32, timeout string) *batchv1.Job {
 	g.Helper()
 	js, err := g.Load(jobs, g.File("examples", "one-annotation.yaml"))
@@ -85,7 +85,7 @@ func (g *group) awaitWebhook() {
 	}))
 }
 
-// startJob creates an Indexed Job with the workers of the example, and returns them once they are in sync.
+// startJob creates an Indexed Job with the example's workers, and returns the workers once they are in sync.
 func startJob(t *testing.T, name string, backoffLimit int32, timeout string) (*group, map[string]framework.Worker) {
 	t.Helper()
 	g := newGroup(t, batchv1.SchemeGroupVersion.WithKind("Job"), name, size)

@@ -48,7 +48,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	return func(context.Context) error { return l.Close() }, release().Install(ctx, values())
 }
 
-// startManagers runs the managers of the other projects on this host, with their webhooks.
+// startManagers runs the other projects' managers on this host, with their webhooks.
 func startManagers(ctx context.Context, l *framework.Environment) error {
 	if err := startPublished(ctx, l); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Our own JobSet controller runs in place of the published one, with the chart holdfast-inplace installed too. The orchestrator of our
-// controller leads all JobSets, and that of holdfast-inplace all other groups.
+// Our own JobSet controller runs in place of the published one, with the chart holdfast-inplace installed too. Our controller's
+// orchestrator leads all JobSets, and the orchestrator of holdfast-inplace leads all other groups.
 func TestOurOwnController(t *testing.T) {
 	startOurs(t)
 	for name, test := range map[string]func(*testing.T){
@@ -46,7 +46,7 @@ func TestOurOwnController(t *testing.T) {
 	})
 }
 
-// startOurs replaces the managers of the other projects with the chart jobset-controller until the test ends.
+// startOurs replaces the other projects' managers with the chart jobset-controller until the test ends.
 func startOurs(t *testing.T) {
 	t.Helper()
 	must := newGroup(t, jobSet, "", 0).must

@@ -46,7 +46,7 @@ func annotated(annotations map[string]string) map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": values}}
 }
 
-// startTrainJob creates a TrainJob, and returns the group of its JobSet.
+// startTrainJob creates a TrainJob, and returns its JobSet's group.
 func startTrainJob(t *testing.T, job *unstructured.Unstructured) *group {
 	t.Helper()
 	g := newGroup(t, jobSet, job.GetName(), nodes)
@@ -128,7 +128,7 @@ func startRuntime(t *testing.T, name string, annotations map[string]string, maxR
 	return map[string]any{"name": name, "kind": "TrainingRuntime"}
 }
 
-// The annotations of a runtime apply to all TrainJobs that refer to it. A pod that is not scheduled in time causes a
+// A runtime's annotations apply to all TrainJobs that refer to it. A pod that is not scheduled in time causes a
 // recreation of the Jobs.
 func TestTrainJobTimeout(t *testing.T) {
 	runtime := startRuntime(t, "timeout", map[string]string{v1alpha2.InPlaceTimeoutKey: "6s"}, 20)

@@ -208,7 +208,7 @@ func (i *installation) definition() types.UID {
 	return crd.UID
 }
 
-// awaitNothingLeft waits until no object of any kind has the label of the release, except those that the chart asks
+// awaitNothingLeft waits until no object of any kind has the release's label, except for those that the chart tells
 // Helm to keep.
 func (i *installation) awaitNothingLeft() {
 	i.Helper()

@@ -1,6 +1,6 @@
 //go:build e2e
 
-// Package elastic installs the chart of the elastic operator on a real node. Real workers are killed, scaled and
+// Package elastic installs the elastic operator's chart on a real node. Real workers are killed, scaled and
 // suspended. With the build tag e2e_all, Kueue's real manager provides the quota.
 //
 // HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.

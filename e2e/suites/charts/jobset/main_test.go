@@ -1,6 +1,6 @@
 //go:build e2e
 
-// Package jobset installs the chart of the JobSet controller on a real node with helm, and uses the installation.
+// Package jobset installs the JobSet controller's chart on a real node with helm, and uses the installation.
 //
 // HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package jobset
