@@ -1,5 +1,5 @@
 // Command jobset runs JobSets with many Jobs through the same steps with our JobSet manager and with the published one,
-// one after the other on the same cluster: the JobSets are created, one Job fails, and the JobSets are restarted,
+// one after the other on the same cluster. The JobSets are created, one Job fails, and the JobSets are restarted,
 // suspended, resumed and deleted. Nodes and pods are simulated. The API server, the Job controller, the scheduler and
 // the managers are real. For each phase it measures the time and what the manager used: CPU, memory, API calls and
 // webhook calls. It prints tables, writes all values to e2e/results/jobset.json, and generates the page

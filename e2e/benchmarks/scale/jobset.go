@@ -137,8 +137,8 @@ func (g *group) awaitUp(ctx context.Context, watch *agent.Stopwatch) (last time.
 	return last, err
 }
 
-// awaitQuiet returns once all kubelets have reported, all spares wait, and the JobSet's status is up to date, so that the work after one
-// failure does not delay the next measurement.
+// awaitQuiet returns once all kubelets have reported, all spares are waiting, and the JobSet's status is up to date. The work after one
+// failure therefore does not delay the next measurement.
 func (g *group) awaitQuiet(ctx context.Context) error {
 	jobs := g.js.Spec.ReplicatedJobs[0].Replicas
 	err := until(ctx, "the JobSet is ready", 200*time.Millisecond, func(ctx context.Context) error {

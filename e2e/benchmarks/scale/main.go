@@ -1,9 +1,9 @@
-// Command scale makes workers of large JobSets fail on the testbed's real control plane and store, and recovers in each
-// of these ways: Recreate, BlockingRecreate, in place with the CRI driver and with the exec driver, and Recreate by the
-// upstream JobSet controller. Nodes, kubelets and processes are simulated. Agents, store, orchestrator and manager are
-// real. It measures the time until all workers run again, its phases, and what all programs used. It adds the results
-// to docs/benchmarks/scale/results.json, and generates the page docs/benchmarks/scale.md from that file. It is not a
-// test: no measured time makes it fail.
+// Command scale makes workers of large JobSets fail on the testbed's real control plane and store. It recovers them in
+// each of these ways: Recreate, BlockingRecreate, in place with the CRI driver and with the exec driver, and Recreate
+// by the upstream JobSet controller. Nodes, kubelets and processes are simulated. Agents, store, orchestrator and
+// manager are real. It measures the time until all workers run again, its phases, and what all programs used. It adds
+// the results to docs/benchmarks/scale/results.json, and generates the page docs/benchmarks/scale.md from that file. It
+// is not a test: no measured time makes it fail.
 package main
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// repeat kills workers of one group one after another, within the ten minutes after which a kubelet resets its
-// back-off: in the first variant a different worker each time, in the second the same one.
+// repeat kills one worker of a group after another, within the ten minutes after which a kubelet resets its
+// back-off. The first variant kills a different worker each time, the second one the same worker.
 func (b *benchmark) repeat(ctx context.Context, g *group) error {
 	for _, variant := range []struct {
 		name   string

@@ -1,4 +1,4 @@
-// Command demo kills one worker of a JobSet of eight on a real node, twice, and shows three ways to recover: in place
+// Command demo kills one of a JobSet's eight workers on a real node, twice. It shows three ways to recover: in place
 // inside the containers, in place inside the pods, and by recreation. It exits 0 only if each recovery did what its
 // name says: the same containers, the same pods, one restart charged for each failure.
 package main

@@ -73,8 +73,8 @@ func Read(log io.Reader, show func(Request)) error {
 	}
 }
 
-// requests returns the requests that an event represents: none if it has no resource, and two for a write that created
-// the object, because that also requires the permission to create it.
+// requests returns the requests that an event represents: none if it has no resource. It returns two for a write that
+// created the object, because this also requires the permission to create it.
 func (e event) requests() []Request {
 	of, found := strings.CutPrefix(e.User.Username, account)
 	if !found || e.ObjectRef == nil {

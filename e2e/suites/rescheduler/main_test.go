@@ -66,8 +66,8 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	return end, install(ctx)
 }
 
-// install installs the chart with settings for a machine that stalls: pods wait for the webhook instead of being
-// created without it, and exclusions are not lifted because the scheduler was late.
+// install installs the chart with settings for a machine that stalls. Pods wait for the webhook instead of being
+// created without it. Exclusions stay in place even if the scheduler is late.
 func install(ctx context.Context) error {
 	release := helm.Release{
 		Name: "rescheduler", Namespace: "rescheduler-system", Chart: shared.File("charts", "rescheduler"), Kubeconfig: shared.Cluster.KubeconfigPath(),
