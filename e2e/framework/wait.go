@@ -36,7 +36,7 @@ func UntilEvery(ctx context.Context, what string, interval, limit time.Duration,
 	return nil
 }
 
-// Pause waits, unless ctx ends first.
+// Pause waits for d, or until ctx is done.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -41,7 +41,7 @@ func (g Group) createIn(mount Mount) error {
 	return nil
 }
 
-// enableControllers enables all controllers of a version 2 group for its children. It enables them one by one,
+// enableControllers enables all controllers of a cgroup v2 group for its children. It enables them one by one,
 // because the kernel rejects a whole write if it rejects one of the controllers. If the host does not allow a
 // controller, the kubelet reports this.
 func enableControllers(dir string) {

@@ -51,7 +51,7 @@ func led(installation string, kind Kind) Kind {
 	return kind
 }
 
-// isAlone reports whether an object is a Job without a JobSet that requests in-place restarts or once requested them.
+// isAlone reports whether an object is a Job that does not belong to a JobSet, and requests or once requested in-place restarts.
 func isAlone(obj client.Object) bool {
 	job, is := obj.(*batchv1.Job)
 	if !is || owners.IsJobSet(metav1.GetControllerOfNoCopy(job)) {

@@ -123,7 +123,7 @@ func (m Memory) PodAnnotations(now time.Time) map[string]string {
 	}
 }
 
-// info returns the history in the format of the design document: the union of all nodes.
+// info returns the history in the format that the design document defines, which lists the nodes of all slots together.
 func (m Memory) info(now time.Time) workloadInfo {
 	return workloadInfo{max(0, m.Times), normal(m.nodes(MaxHosts, now, func(Entry) bool { return true }))}
 }

@@ -58,7 +58,7 @@ func targets(size int) []target {
 	return slices.Concat(processTargets(size), podTargets(size), costTargets(size))
 }
 
-// processTargets are the targets for killed processes.
+// processTargets returns the targets for killed processes.
 func processTargets(size int) []target {
 	return []target{
 		{what: "from publishing the order until 99 % of the agents have it, s", bound: 0.1, reason: shared, value: func(p *page) float64 {

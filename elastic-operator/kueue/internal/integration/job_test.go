@@ -123,8 +123,8 @@ func readmitted(change func(*v1alpha1.ElasticJob), asked, least, count int32) (*
 	}
 }
 
-// Kueue subtracts completed workers when it admits a job again, and the grant is a total. If they were subtracted twice, the job would
-// succeed without some of its workers. Kueue compares the job with the admitted count.
+// The grant includes completed workers, which Kueue subtracts when it admits a job again. If they were subtracted twice, the job would
+// succeed without some of its workers.
 func TestCompletedWorkersAreGrantedInAdditionToAdmittedOnes(t *testing.T) {
 	for name, c := range map[string]struct {
 		change             func(*v1alpha1.ElasticJob)

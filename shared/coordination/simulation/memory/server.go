@@ -205,7 +205,7 @@ func (s *Server) Release(group string, t coordination.Token, l rounds.Level, uni
 	return err
 }
 
-// Look returns the values of the fields that have one.
+// Look returns the values of those fields that are set.
 func (s *Server) Look(group, key string, fields []string) (map[string]string, error) {
 	found := map[string]string{}
 	if len(fields) == 0 {

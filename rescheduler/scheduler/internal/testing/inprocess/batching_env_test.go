@@ -25,7 +25,7 @@ func batched(t *testing.T) float64 {
 	return used
 }
 
-// batchable returns the profile without default topology spreading, which prevents batching.
+// batchable turns off default topology spreading in the profile, because spreading prevents batching.
 func (w *world) batchable() {
 	w.Helper()
 	content, err := os.ReadFile(shipped(inPlace))
