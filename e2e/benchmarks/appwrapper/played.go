@@ -100,7 +100,7 @@ func (b *bench) measureSize(ctx context.Context, from, to int) (size, error) {
 	return s, err
 }
 
-// use returns what the manager uses while do runs. Its memory is the peak.
+// use returns the manager's usage while do runs. Memory is the peak.
 func (b *bench) use(ctx context.Context, do func() error) (framework.Usage, error) {
 	used, err := b.env.UsagesDuring(ctx, []framework.Metered{{Name: manager, Metrics: metricsAddress}}, do)
 	if err != nil {

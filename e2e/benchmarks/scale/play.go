@@ -45,8 +45,8 @@ func (b *benchmark) scenariosOf() []scenario {
 	}
 }
 
-// play measures one way to recover. It first removes the objects of the previous way. The last way's objects remain until the testbed is
-// taken down.
+// play measures one kind of recovery. It first removes the objects of the previous one. The last one's objects remain until the testbed
+// is taken down.
 func (b *benchmark) play(ctx context.Context, way string) error {
 	if err := errors.Join(b.remove(ctx), b.manage(ctx, way)); err != nil {
 		return err

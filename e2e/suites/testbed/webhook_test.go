@@ -59,7 +59,7 @@ func serving(t *testing.T, ns string) {
 	}
 }
 
-// configure makes the API server call the webhook for ConfigMaps of the namespace only.
+// configure makes the API server call the webhook only for ConfigMaps in the namespace.
 func configure(t *testing.T, ns string) {
 	t.Helper()
 	ca, err := cluster.Authority()

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// queue sits in front of a server and simulates that other clients are served first: it forwards the bytes of a connection after a
-// delay.
+// queue simulates a server that serves other clients first: it forwards each connection's bytes after a delay.
 type queue struct {
 	address  string
 	server   string

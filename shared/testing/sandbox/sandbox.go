@@ -1,5 +1,5 @@
 // Package sandbox runs a controller in a namespace of a real API server. Tests can stop and restart the controller, make its
-// calls fail, and act as all other programs. The sandbox records the controller's writes, error logs and events.
+// calls fail, and stand in for all other programs. The sandbox records the controller's writes, error logs and events.
 package sandbox
 
 import (
@@ -108,7 +108,7 @@ func (s *Sandbox) log(_, args string) {
 	s.errors = append(s.errors, args)
 }
 
-// report returns the last errors and the events, for the message of a failed test.
+// report returns the last errors and events for a failed test's message.
 func (s *Sandbox) report() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

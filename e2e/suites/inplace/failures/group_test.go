@@ -59,7 +59,7 @@ func (g *group) create(w workload) {
 	g.awaitCharged(0)
 }
 
-// breakOff kills the first worker. In the middle of the restart that follows, it returns the time of the kill.
+// breakOff kills the first worker and returns the time of the kill while the restart is in progress.
 func (g *group) breakOff() time.Time {
 	g.Helper()
 	at := g.kill(g.nth(0))
@@ -170,7 +170,7 @@ func (g *group) awaitRestarted(first map[string]instance, times int) map[string]
 	return is
 }
 
-// awaitSync returns once the group is in sync in the epoch, at the round or a later one.
+// awaitSync returns once the group is in sync in the given epoch and in the given round or a later one.
 func (g *group) awaitSync(epoch, round int64) framework.Summary {
 	g.Helper()
 	return g.awaitGroup(fmt.Sprintf("in sync at %d or more of generation %d", round, epoch), func(s framework.Summary) bool {

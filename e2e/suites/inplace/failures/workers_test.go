@@ -28,7 +28,7 @@ func TestAWorkerDies(t *testing.T) {
 	}
 }
 
-// The other workers are still in their grace period, so none of them waits for the second worker in a rendezvous yet.
+// The other workers are still in their grace period, so none of them is waiting for the second worker in a rendezvous yet.
 func TestASecondDeathDuringARestartIsPartOfIt(t *testing.T) {
 	each(t, func(t *testing.T, d driver) {
 		g := start(t, d, stubborn)
