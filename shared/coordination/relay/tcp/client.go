@@ -233,7 +233,7 @@ func parseJoin(m message) (reply string, now rounds.Level, err error) {
 
 // observe reads the level and a pod's place through the relay.
 func (c *client) observe(ctx context.Context, own rounds.Slot) (o rounds.Observation) {
-	build := func(number string) message { return message{kindLook, number, own.Name, own.Pod} }
+	build := func(number string) message { return message{kindObserve, number, own.Name, own.Pod} }
 	o.Err = c.ask(ctx, build, func(m message) (err error) {
 		if o.Level, err = rounds.ParseLevel(m.field(1)); err != nil {
 			return err

@@ -207,7 +207,7 @@ func TestARelayRejectsBrokenRequests(t *testing.T) {
 		"a join without arguments":      {kindJoin},
 		"a join with too few arguments": {kindJoin, "7", "A", "0"},
 		"the join of two members":       append(joinMessage("8", rounds.Join("A", 0, 0, 0, rounds.Member{}, rounds.Member{})), ""),
-		"a look without a slot":         {kindLook, "9"},
+		"an observation without a slot": {kindObserve, "9"},
 		"a message of another kind":     {"other"},
 	} {
 		if err := c.send(m); err != nil {
@@ -217,7 +217,7 @@ func TestARelayRejectsBrokenRequests(t *testing.T) {
 	if o := c.observe(t.Context(), all[1].own); o.Err != nil || o.Level.Round != 0 || o.Place == nil {
 		t.Errorf("after them: %+v", o)
 	}
-	if err := c.send(message{kindLook, "with a\ttab"}); !errors.Is(err, errField) {
+	if err := c.send(message{kindObserve, "with a\ttab"}); !errors.Is(err, errField) {
 		t.Errorf("a field with a tab: %v", err)
 	}
 }

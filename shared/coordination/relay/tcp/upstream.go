@@ -45,12 +45,12 @@ type upstream struct {
 	group string
 	wake  chan struct{} // buffer of one
 
-	mu      sync.Mutex
-	members int // number of members that use the relay, including the relay itself
-	joins   relay.Batch[joining]
-	hold    relay.Hold
-	looks   []looking
-	due     time.Time // when the looks are due; zero if there are none
+	mu        sync.Mutex
+	members   int // number of members that use the relay, including the relay itself
+	joins     relay.Batch[joining]
+	hold      relay.Hold
+	observers []observer
+	due       time.Time // when their reads are due; zero if there are none
 }
 
 // joining is a member that is waiting for the answer to its join.
@@ -59,8 +59,8 @@ type joining struct {
 	answer func(message)
 }
 
-// looking is a member that is waiting for the level and its place.
-type looking struct {
+// observer is a member that is waiting for the level and its place.
+type observer struct {
 	own    rounds.Slot
 	answer func(message)
 }
@@ -76,7 +76,7 @@ func (u *upstream) served(change int) {
 func (u *upstream) request(m message, answer func(message)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.joins.Waiting()+len(u.looks) >= maxWaiting {
+	if u.joins.Waiting()+len(u.observers) >= maxWaiting {
 		answer(message{errorText(errBusy)})
 		return
 	}
@@ -89,8 +89,8 @@ func (u *upstream) request(m message, answer func(message)) {
 		}
 		u.joins.Add(joining{call: c, answer: answer}, c, false)
 		u.hold.Joined(time.Now(), c)
-	case kindLook:
-		u.looks = append(u.looks, looking{rounds.Slot{Name: m.field(2), Pod: m.field(3)}, answer})
+	case kindObserve:
+		u.observers = append(u.observers, observer{rounds.Slot{Name: m.field(2), Pod: m.field(3)}, answer})
 		if u.due.IsZero() {
 			u.due = time.Now().Add(gather)
 		}
@@ -106,14 +106,14 @@ func (u *upstream) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		call, who, looks, wait := u.take(time.Now())
+		call, who, observers, wait := u.take(time.Now())
 		if len(who) > 0 {
 			u.join(ctx, call, who)
 		}
-		if len(looks) > 0 {
-			u.look(ctx, looks)
+		if len(observers) > 0 {
+			u.observe(ctx, observers)
 		}
-		if len(who)+len(looks) > 0 {
+		if len(who)+len(observers) > 0 {
 			continue // more may be due by now
 		}
 		timer.Reset(wait)
@@ -129,7 +129,7 @@ func (u *upstream) run(ctx context.Context) {
 const idle = time.Hour
 
 // take removes and returns the requests that are due. If none is due, wait is the time until the next one is.
-func (u *upstream) take(now time.Time) (call rounds.Call, joins []joining, looks []looking, wait time.Duration) {
+func (u *upstream) take(now time.Time) (call rounds.Call, joins []joining, observers []observer, wait time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	wait = idle
@@ -144,10 +144,10 @@ func (u *upstream) take(now time.Time) (call rounds.Call, joins []joining, looks
 		u.hold.Sent(now, u.joins.Waiting() > 0)
 	}
 	if due(u.due) {
-		looks = u.looks
-		u.looks, u.due = nil, time.Time{}
+		observers = u.observers
+		u.observers, u.due = nil, time.Time{}
 	}
-	return call, joins, looks, wait
+	return call, joins, observers, wait
 }
 
 // join sends the joins of several members in one call. If an invalid value from one member makes the whole call fail, each join
@@ -173,7 +173,7 @@ func (u *upstream) join(ctx context.Context, call rounds.Call, who []joining) {
 	}
 }
 
-func (u *upstream) look(ctx context.Context, who []looking) {
+func (u *upstream) observe(ctx context.Context, who []observer) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	own := make([]rounds.Slot, len(who))

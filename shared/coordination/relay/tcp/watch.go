@@ -29,8 +29,8 @@ func (m *Members) Watch(ctx context.Context, group string, own rounds.Slot, on f
 	defer w.endServer()
 	var found *client
 	if m.options.Plan.From > 0 {
-		looking, cancel := context.WithTimeout(ctx, callTimeout)
-		_ = m.Observe(looking, group, own) // determines the relay; errors are ignored because the place is read again with each level
+		timed, cancel := context.WithTimeout(ctx, callTimeout)
+		_ = m.Observe(timed, group, own) // determines the relay; errors are ignored because the place is read again with each level
 		cancel()
 		found = m.seek(ctx, group)
 	}

@@ -12,10 +12,10 @@ import (
 
 // Message kinds. A member's requests have a number, which the answer repeats.
 const (
-	kindHello = "hello" // token
-	kindPing  = "ping"
-	kindJoin  = "join" // number, arguments of the call
-	kindLook  = "look" // number, slot, pod
+	kindHello   = "hello" // token
+	kindPing    = "ping"
+	kindJoin    = "join"    // number, arguments of the call
+	kindObserve = "observe" // number, slot, pod
 
 	kindPong      = "pong"
 	kindAnswer    = "answer"    // number, error, then one of: reply and level; level and place in JSON
