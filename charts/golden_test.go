@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// made matches values that a chart generates anew in each rendering outside a cluster.
+// made matches values that a chart generates again whenever it is rendered outside a cluster.
 var made = regexp.MustCompile(`(?m)^(  (?:password|ca\.crt|tls\.crt|tls\.key)): \S{20,}$`)
 
 var update = flag.Bool("update", false, "write the golden files again")
